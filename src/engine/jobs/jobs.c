@@ -8,7 +8,6 @@
 
 #define PUSH_MAX      500 /* jobs in one call */
 #define PUSH_ARGS     7
-#define WITHDRAW_ARGS 2
 #define USER_FULL     (-1) /* of jobs_push.lua */
 #define DELAYED_LOOKS "99" /* the index of the last delayed job that is asked for its age */
 
@@ -163,44 +162,12 @@ int jobs_push(struct task *t, struct jobs *j, const char *queue, const struct jo
     int err = 0;
     if (room)
         *room = JOBS_ROOM;
-    for (size_t done = 0, some; !err && done < count; done += some) {
+    for (size_t done = 0; !err && done < count; done += PUSH_MAX) {
         struct arena_mark mark = arena_mark(task_arena(t));
-        size_t most = done ? PUSH_MAX : JOBS_TAKE_MAX; /* nodes begin with the first ones soon */
-        some = count - done < most ? count - done : most;
+        size_t some = count - done < PUSH_MAX ? count - done : PUSH_MAX;
         err = push_some(t, q, list + done, some, room);
         arena_reset(task_arena(t), mark);
         jobs_wake(q);
-    }
-    return err;
-}
-
-static int withdraw_some(struct task *t, struct jobs_queue *q, const struct job_push *list,
-                         size_t count)
-{
-    struct arena *a = task_arena(t);
-    const struct jobs_keys *k = &q->keys;
-    struct str *args = ARENA_ARRAY(a, struct str, count * WITHDRAW_ARGS);
-    int64_t *out = ARENA_ARRAY(a, int64_t, count);
-    for (size_t i = 0; i < count; i++) {
-        args[i * WITHDRAW_ARGS] = list[i].id;
-        args[i * WITHDRAW_ARGS + 1] = str_int(a, list[i].version);
-    }
-    return SCRIPT_NUMBERS(t, q->jobs->options.redis, jobs_withdraw, count, out,
-                          .waiting = k->waiting, .delays = k->delays, .info = k->info,
-                          .users = k->users, .held = k->held, .aside = k->aside,
-                          .jobs = {args, count * WITHDRAW_ARGS});
-}
-
-int jobs_withdraw(struct task *t, struct jobs *j, const char *queue, const struct job_push *list,
-                  size_t count)
-{
-    struct jobs_queue *q = jobs_find(j, str_of(queue));
-    check(q);
-    int err = 0;
-    for (size_t done = 0; !err && done < count; done += PUSH_MAX) {
-        struct arena_mark mark = arena_mark(task_arena(t));
-        err = withdraw_some(t, q, list + done, count - done < PUSH_MAX ? count - done : PUSH_MAX);
-        arena_reset(task_arena(t), mark);
     }
     return err;
 }

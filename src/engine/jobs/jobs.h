@@ -184,12 +184,6 @@ struct job_push {
 enum jobs_room { JOBS_ROOM, JOBS_USER_FULL, JOBS_QUEUE_FULL };
 MUST_CHECK int jobs_push(struct task *t, struct jobs *j, const char *queue,
                          const struct job_push *list, size_t count, enum jobs_room *room);
-/* Jobs whose rows were brought to an end without them, by a transaction that has committed: those
- * that are not in work leave the queue, so that no node takes each of them to find that out. Of the
- * list id and version count: that of the row at its end. Idempotent. It only saves work: a job that
- * stays, because Redis does not answer, or a push comes later, is taken and found final. */
-MUST_CHECK int jobs_withdraw(struct task *t, struct jobs *j, const char *queue,
-                             const struct job_push *list, size_t count);
 
 /* A queue, as admins see it. */
 struct jobs_look {

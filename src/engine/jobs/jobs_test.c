@@ -272,64 +272,6 @@ static void test_holds(struct task *t, void *arg)
     end(t, &s);
 }
 
-static int64_t users_jobs(struct task *t, const char *uid)
-{
-    const struct redis_reply *r;
-    check(redis_call(t, node.redis, STR("x"), &r, STR("HGET"),
-                     key_jobs_part(task_arena(t), "plain", "users"), str_of(uid)) == 0);
-    return redis_number(r, 0);
-}
-
-static void withdraw(struct task *t, struct side *s, const char *id, int64_t version)
-{
-    struct job_push list[2] = {{.id = str_of(id), .version = version}};
-    list[1] = list[0]; /* twice: it is counted once */
-    check(jobs_withdraw(t, s->jobs, "plain", list, 2) == 0);
-}
-
-/* Jobs whose rows have ended: wherever they wait, but in work. */
-static void test_withdraw(struct task *t, void *arg)
-{
-    struct side s;
-    struct job_push late = {.id = STR("late"), .uid = 1, .version = 1, .delay_ms = 100000};
-    (void)arg;
-    begin(t, &s);
-    push(t, &s, "a", 1, 1, 1, 1);
-    push(t, &s, "b", 1, 3, 1, 2);
-    check(jobs_push(t, s.jobs, "plain", &late, 1, NULL) == 0);
-    withdraw(t, &s, "a", 2);
-    withdraw(t, &s, "b", 2);
-    withdraw(t, &s, "none", 2);
-    is_int(look(t, &s, 0).waiting, 1, "a job whose row has ended leaves; in a later version not");
-    is_int(users_jobs(t, "1"), 2, "its user has one less");
-    withdraw(t, &s, "late", 1);
-    is_int(look(t, &s, 0).delayed, 0, "one that is delayed leaves, too");
-    go(&s);
-    ok(await(t, empty(t, &s, 0)), "the rest is done");
-    is_int(times("a v1") + times("late v1"), 0, "what has left is not");
-    is_int(times("b v3"), 1, "what has stayed is");
-
-    bench.slow_ms = 300;
-    push(t, &s, "slow", 1, 1, 1, 1);
-    ok(await(t, times("slow v1") == 1), "one is in work");
-    withdraw(t, &s, "slow", 1);
-    is_int(look(t, &s, 0).working, 1, "it stays there");
-    ok(await(t, empty(t, &s, 0)), "until it is done");
-    is_int(users_jobs(t, "1"), 0, "its user has none");
-
-    bench.poor = true;
-    push(t, &s, "poor1", 1, 1, 1, 1);
-    push(t, &s, "poor2", 1, 1, 1, 2);
-    ok(await(t, look(t, &s, 0).held == 2), "two are held");
-    withdraw(t, &s, "poor2", 1);
-    is_int(look(t, &s, 0).held, 1, "one of them leaves");
-    bench.poor = false;
-    say(t, &node, STR("ZADD"), key_jobs_part(task_arena(t), "plain", "probes"), STR("1"), STR("1"));
-    ok(await(t, empty(t, &s, 0)), "the other goes on");
-    is_int(times("poor1 v1") - times("poor2 v1"), 1, "and is done");
-    end(t, &s);
-}
-
 static void test_limits(struct task *t, void *arg)
 {
     struct side s, other;
@@ -517,7 +459,7 @@ int main(void)
     static void (*const tests[])(struct task * t, void *arg) = {
         make_table, test_order,       test_oldest, test_closed,     test_versions,   test_leases,
         test_fence, test_drain,       test_tries,  test_deadly,     test_holds,      test_limits,
-        test_rows,  test_row_version, test_pause,  test_redis_lost, test_mysql_away, test_withdraw,
+        test_rows,  test_row_version, test_pause,  test_redis_lost, test_mysql_away,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

@@ -77,20 +77,16 @@ int extract_no_row(struct task *t)
     return task_fail(t, ERR_NOT_FOUND, "the task has no such row");
 }
 
-/* --- rows and their jobs --- */
+/* --- pushing --- */
 
-/* Jobs of some rows of a state: pending ones are pushed, cancelled ones withdrawn. */
-static int move_page(struct task *t, struct extract *x, bool cancelled, int64_t last,
-                     int64_t *after, bool *more)
+static int push_page(struct task *t, struct extract *x, int64_t last, int64_t *after, bool *more)
 {
-    struct jobs *j = x->node->jobs;
     struct sql_rows r;
-    int err =
-        sql_call(t, x->node->sql, &r,
-                 "SELECT id, uid, version, priority, number FROM extraction_result"
-                 " WHERE number > ? AND number <= ? AND state = ? ORDER BY number LIMIT ?",
-                 sql_int(*after), sql_int(last),
-                 sql_text(cancelled ? STR("cancelled") : STR("pending")), sql_int(JOBS_BATCH));
+    int err = sql_call(t, x->node->sql, &r,
+                       "SELECT id, uid, version, priority, number FROM extraction_result"
+                       " WHERE number > ? AND number <= ? AND state = 'pending'"
+                       " ORDER BY number LIMIT ?",
+                       sql_int(*after), sql_int(last), sql_int(JOBS_BATCH));
     if (err)
         return err;
     struct job_push *list = ARENA_ARRAY(task_arena(t), struct job_push, r.count + 1);
@@ -101,44 +97,17 @@ static int move_page(struct task *t, struct extract *x, bool cancelled, int64_t 
         *after = v[4].i;
     }
     *more = r.count == JOBS_BATCH;
-    return cancelled ? jobs_withdraw(t, j, EXTRACT_QUEUE, list, r.count)
-                     : jobs_push(t, j, EXTRACT_QUEUE, list, r.count, NULL);
+    return r.count ? jobs_push(t, x->node->jobs, EXTRACT_QUEUE, list, r.count, NULL) : 0;
 }
 
-static int move(struct task *t, struct extract *x, bool cancelled, int64_t first, int64_t last)
+int extract_push(struct task *t, struct extract *x, int64_t first, int64_t last)
 {
     int64_t after = first - 1;
     int err = 0;
     for (bool more = true; !err && more;) {
         struct arena_mark mark = arena_mark(task_arena(t));
-        err = move_page(t, x, cancelled, last, &after, &more);
+        err = push_page(t, x, last, &after, &more);
         arena_reset(task_arena(t), mark);
     }
     return err == ERR_CANCELED ? err : 0;
-}
-
-int extract_push(struct task *t, struct extract *x, int64_t first, int64_t last)
-{
-    return move(t, x, false, first, last);
-}
-
-struct withdrawal {
-    struct extract *extract;
-    int64_t first, last;
-};
-
-static void withdraw_task(struct task *t, void *arg)
-{
-    const struct withdrawal *w = arg;
-    int err = move(t, w->extract, true, w->first, w->last);
-    (void)err; /* the node ends; jobs that stay find their row cancelled */
-    free(arg);
-}
-
-void extract_withdraw(struct extract *x, int64_t first, int64_t last)
-{
-    struct withdrawal *w = check_memory(calloc(1, sizeof *w));
-    *w = (struct withdrawal){x, first, last};
-    if (task_go(x->node->group, "extract withdraw", withdraw_task, w))
-        free(w);
 }

@@ -75,9 +75,6 @@ extern const struct job_rows extract_job_rows;
 /* Pushes rows that are pending, by their numbers. When Redis does not answer, jobs_refill_role
  * finds them; so only ERR_CANCELED. */
 MUST_CHECK int extract_push(struct task *t, struct extract *x, int64_t first, int64_t last);
-/* In a task of its own: takes the jobs of rows that are cancelled out of the queue, as far as they
- * wait there. Those that stay are taken, and find their row cancelled. */
-void extract_withdraw(struct extract *x, int64_t first, int64_t last);
 
 /* --- picked.c --- */
 

@@ -279,33 +279,6 @@ static void test_cancel(struct task *t, void *arg)
     close_node(t);
 }
 
-static bool await_waiting(struct task *t, int64_t count)
-{
-    struct jobs_look l = {.waiting = -1};
-    for (int i = 0; i < 500 && l.waiting != count; i++) {
-        pause_ms(t, 10);
-        check(jobs_look(t, w->node.jobs, 0, &l) == 0);
-    }
-    return l.waiting == count;
-}
-
-/* Before any node has taken its jobs. */
-static void test_cancel_waiting(struct task *t, void *arg)
-{
-    (void)arg;
-    struct extract_task x;
-    begin(t, 1000);
-    struct str id = submit(t, 3);
-    ok(await_waiting(t, 3), "three jobs wait");
-    sql_do(t, "UPDATE extraction_result SET paying = 7 WHERE id = CONCAT(?, '.1')", sql_text(id));
-    is_int(extract_task_cancel(t, w->extract, w->uid, id, &x), 0, "their task is cancelled");
-    ok(await_waiting(t, 1), "jobs of rows that are cancelled leave the queue, no others");
-    go(t);
-    ok(comes_to(t, id, "0 0 1 0 2"), "a row whose payment had begun is finished");
-    is_int(asked, 1, "the others are not asked about");
-    close_node(t);
-}
-
 /* Another node has completed it while this one stood still: its answer changes nothing. */
 static void test_late_answer(struct task *t, void *arg)
 {
@@ -462,7 +435,6 @@ int main(void)
     tap_task(test_wrong, NULL, true);
     tap_task(test_service, NULL, true);
     tap_task(test_cancel, NULL, true);
-    tap_task(test_cancel_waiting, NULL, true);
     tap_task(test_late_answer, NULL, true);
     tap_task(test_funds, NULL, true);
     tap_task(test_redis_empty, NULL, true);

@@ -168,7 +168,7 @@ struct change {
     size_t count;
 };
 
-/* Work on these ends within a quarter of its lease. */
+/* Work on these ends within a quarter of its lease; jobs that wait find their row cancelled. */
 static int read_working(struct task *t, struct sql *c, struct change *x)
 {
     struct sql_rows r;
@@ -227,7 +227,6 @@ int extract_task_cancel(struct task *t, struct extract *x, int64_t uid, struct s
     if (change.count && jobs_push(t, x->node->jobs, EXTRACT_QUEUE, change.pushed, change.count,
                                   NULL) == ERR_CANCELED)
         return ERR_CANCELED;
-    extract_withdraw(x, EXTRACT_FIRST(k.number), EXTRACT_LAST(k.number));
     return extract_task_get(t, x, uid, id, out);
 }
 
