@@ -102,7 +102,7 @@ def load(url, path, token, seconds, pause_ms=0, pids=None):
     spent = cpu.of_each(count)
     say("    CPU of a pop, us: " + ", ".join(f"{k} {v:.1f}" for k, v in spent.items()))
     return {"per_s": float(re.search(r"Requests/sec:\s*([\d.]+)", out)[1]),
-            "p99_ms": milliseconds(re.search(r"99%\s+(\S+)", out)[1]),
+            "p99_ms": milliseconds(re.search(r"\n\s+99%\s+(\S+)", out)[1]),
             "count": count, "cpu_us": sum(spent.values())}
 
 

@@ -174,6 +174,15 @@ static void set_words(lua_State *lua, const char *name, size_t count, const stru
     lua_setglobal(lua, name);
 }
 
+/* As the client does, behind the others. */
+static void add_run_id(struct redis_model *m, size_t arg_count)
+{
+    lua_getglobal(m->lua, "ARGV");
+    lua_pushstring(m->lua, m->run_id);
+    lua_rawseti(m->lua, -2, (int)arg_count + 1);
+    lua_pop(m->lua, 1);
+}
+
 const struct redis_reply *redis_model_script(struct redis_model *m, struct arena *a,
                                              const struct redis_script *s, size_t key_count,
                                              size_t argc, const struct str *argv)
@@ -182,6 +191,8 @@ const struct redis_reply *redis_model_script(struct redis_model *m, struct arena
     int ref = compiled(m, s);
     set_words(lua, "KEYS", key_count, argv);
     set_words(lua, "ARGV", argc - key_count, argv + key_count);
+    if (s->run_id)
+        add_run_id(m, argc - key_count);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, ref);
     int err = lua_pcall(lua, 0, 1, 0);
     const struct redis_reply *r =

@@ -146,19 +146,19 @@ static const char numbers[] =
     "local a = redis.call('HSET', KEYS[1], 'n', 12, 'f', 1.5, 'b', 2^60)\n"
     "local t = redis.call('HMGET', KEYS[1], 'n', 'f', 'b', 'none')\n"
     "return {a, 3.99, -3.99, t[1], t[2], t[3], t[4], true, t, 'x', nil, 1}";
-static const struct redis_script numbers_script = {"numbers", {numbers, sizeof numbers - 1}};
+static const struct redis_script numbers_script = {"numbers", {numbers, sizeof numbers - 1}, false};
 
 static const char states[] =
     "redis.call('SET', KEYS[1], 'x')\n"
     "return {redis.call('SET', KEYS[1], 'y').ok, redis.call('GET', KEYS[2]) == false,\n"
     "        tonumber(redis.call('INCRBY', KEYS[3], 5)) + 1, #redis.call('LRANGE', KEYS[2], 0, "
     "-1)}";
-static const struct redis_script script_states = {"states", {states, sizeof states - 1}};
+static const struct redis_script script_states = {"states", {states, sizeof states - 1}, false};
 
 static const char sums[] = "local v, next = struct.unpack('>I4', ARGV[1], 3)\n"
                            "return {bit.tohex(bit.bxor(v, 4503599627370498 % 4294967296)), next,\n"
                            "        bit.bxor(struct.unpack('>I4', ARGV[1], 1), 1), bit.tohex(0)}";
-static const struct redis_script script_sums = {"sums", {sums, sizeof sums - 1}};
+static const struct redis_script script_sums = {"sums", {sums, sizeof sums - 1}, false};
 
 static void test_values(struct task *t, struct redis *r)
 {

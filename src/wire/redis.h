@@ -95,6 +95,10 @@ MUST_CHECK int redis_argv(struct task *t, struct redis *r, struct str key, size_
 struct redis_script {
     const char *name; /* "charge" */
     struct str text;
+    /* It gets a further argument, the last one: the run id of the server that runs it. That is the
+     * one of the connection over which it is sent, and it is sent over no other. A script can find
+     * it by INFO, too, which costs the server more than most scripts do. */
+    bool run_id;
 };
 /* argv: the keys, then the arguments. All keys must belong together (SYS-4). Errors as above. */
 MUST_CHECK int redis_script_run(struct task *t, struct redis *r, const struct redis_script *s,

@@ -29,22 +29,53 @@ static struct pool_level *level_of(struct task *t, struct counting *c, struct st
     return &c->list[c->count++];
 }
 
-/* By the index alone: those with a number are used, but for some of the last ones. */
+/* Items of which some were taken once, and became usable again: their rows are read. */
+static int count_back(struct task *t, struct counting *c, const struct pool_type *type,
+                      size_t first)
+{
+    struct sql_rows r;
+    int err = sql_call(t, c->pools->options.sql, &r,
+                       pool_sql(task_arena(t), type,
+                                "SELECT p.group_id, COUNT(*) FROM pool_batch AS p STRAIGHT_JOIN"
+                                " $table AS i FORCE INDEX (in_order) ON i.group_id = p.group_id"
+                                " AND i.batch_id = p.batch_id AND i.id >= p.next_id"
+                                " AND i.id < p.fresh_id WHERE p.type = ?"
+                                " AND p.next_id < p.fresh_id AND i.number = 0 AND i.status = 1"
+                                " GROUP BY p.group_id ORDER BY p.group_id"),
+                       sql_text(str_of(type->name)));
+    for (size_t i = 0; !err && i < r.count; i++) {
+        const struct sql_value *row = sql_row(&r, i);
+        while (first < c->count && c->list[first].group < row[0].i)
+            first++;
+        if (first < c->count && c->list[first].group == row[0].i) {
+            c->list[first].usable += row[1].i;
+            c->list[first].used -= row[1].i;
+        }
+    }
+    return err;
+}
+
+/* By the index alone: those that are not usable are used, but for some of the last ones. */
 static int count_items(struct task *t, struct counting *c, const struct pool_type *type)
 {
     struct sql_rows r;
     int err = sql_call(t, c->pools->options.sql, &r,
                        pool_sql(task_arena(t), type,
-                                "SELECT group_id, CAST(SUM(number = 0) AS SIGNED), COUNT(*)"
-                                " FROM $table FORCE INDEX (in_order) GROUP BY group_id"
-                                " ORDER BY group_id"));
+                                "SELECT i.group_id,"
+                                " CAST(SUM(i.id >= COALESCE(p.fresh_id, 0)) AS SIGNED), COUNT(*)"
+                                " FROM $table AS i FORCE INDEX (in_order) LEFT JOIN pool_batch AS p"
+                                " ON p.type = ? AND p.group_id = i.group_id"
+                                " AND p.batch_id = i.batch_id GROUP BY i.group_id"
+                                " ORDER BY i.group_id"),
+                       sql_text(str_of(type->name)));
+    size_t first = c->count;
     for (size_t i = 0; !err && i < r.count; i++) {
         const struct sql_value *row = sql_row(&r, i);
         struct pool_level *l = level_of(t, c, str_of(type->name), row[0].i);
         l->usable = row[1].i;
         l->used = row[2].i - row[1].i;
     }
-    return err;
+    return err ? err : count_back(t, c, type, first);
 }
 
 static struct pool_level *find(const struct counting *c, struct str type, int64_t group)
@@ -64,17 +95,13 @@ static struct pool_level *find(const struct counting *c, struct str type, int64_
     return NULL;
 }
 
-/* Of each group only the numbers that are not marked yet. */
+/* Of each group the numbers that are not marked yet. */
 static int count_numbered(struct task *t, struct counting *c, const struct pool_type *type)
 {
     struct sql_rows r;
     int err = sql_call(t, c->pools->options.sql, &r,
-                       pool_sql(task_arena(t), type,
-                                "SELECT group_id, (SELECT COUNT(*) FROM $table AS i"
-                                "  FORCE INDEX (in_order) WHERE i.group_id = g.group_id"
-                                "  AND i.number > g.marked AND i.number <= g.numbered"
-                                "  AND i.status = 2)"
-                                " FROM pool_group AS g WHERE type = ? AND numbered > marked"),
+                       "SELECT group_id, numbered - marked FROM pool_group"
+                       " WHERE type = ? AND numbered > marked",
                        sql_text(str_of(type->name)));
     for (size_t i = 0; !err && i < r.count; i++) {
         const struct sql_value *row = sql_row(&r, i);

@@ -19,11 +19,12 @@ static void write_item(struct json_writer *w, const struct item *i)
     jw_end_object(w);
 }
 
-static struct item *items_of(struct task *t, const struct sql_rows *r)
+/* id_at: the column of their ids; their texts follow. */
+static struct item *items_of(struct task *t, const struct sql_rows *r, size_t id_at)
 {
     struct item *items = ARENA_ARRAY(task_arena(t), struct item, r->count + 1);
     for (size_t i = 0; i < r->count; i++)
-        items[i] = (struct item){sql_row(r, i)[0].i, sql_row(r, i)[1].s};
+        items[i] = (struct item){sql_row(r, i)[id_at].i, sql_row(r, i)[id_at + 1].s};
     return items;
 }
 
@@ -69,7 +70,7 @@ void pool_items_of(struct task *t, struct pool *x, struct str ids, struct pop *o
     if (err)
         pool_pop_fail(out, err, task_error(t));
     else
-        give(out, items_of(t, &r), r.count, false);
+        give(out, items_of(t, &r, 0), r.count, false);
 }
 
 /* --- requests that were answered before --- */
@@ -200,23 +201,18 @@ static int share_out(struct task *t, struct sql *c, struct drawing *d)
 static int draw(struct task *t, struct sql *c, void *arg)
 {
     struct drawing *d = arg;
-    const struct pool *x = d->pool;
+    struct pool *x = d->pool;
     struct sql_rows r = {.count = 0};
     int64_t wanted = 0;
     int err = pool_lock_group(t, c, x->id, NULL);
     if (!err)
         err = find_known(t, c, d, &wanted);
     if (!err)
-        err = sql_on(t, c, &r,
-                     pool_sql(task_arena(t), x->id.type,
-                              "SELECT id, $text FROM $table FORCE INDEX (in_order)"
-                              " WHERE group_id = ? AND" POOL_USABLE
-                              " ORDER BY batch_id DESC, id LIMIT ?"),
-                     sql_int(x->id.group), sql_int(wanted));
+        err = pool_find_usable(t, c, x, wanted, &r);
     if (err)
         return err;
     d->item_count = r.count;
-    d->items = items_of(t, &r);
+    d->items = items_of(t, &r, 1);
     err = use(t, c, d);
     if (!err)
         err = share_out(t, c, d);
@@ -316,14 +312,12 @@ int pool_left(struct task *t, struct pool *x)
     struct arena *a = task_arena(t);
     struct sql_rows r;
     /* While the list is not known, what it surely has not handed out counts. */
-    int err =
-        sql_call(t, x->pools->options.sql, &r,
-                 pool_sql(a, x->id.type,
-                          "SELECT 1 FROM $table FORCE INDEX (in_order) WHERE group_id = ?"
-                          " AND (" POOL_USABLE " OR status = 2 AND number > IF(? > 0, ? - 1,"
-                          " (SELECT MAX(handed_limit) FROM pool_list"
-                          " WHERE type = ? AND group_id = ?))) LIMIT 1"),
-                 sql_int(x->id.group), sql_int(x->first), sql_int(x->first), POOL_VALUES(x->id));
+    int err = sql_call(t, x->pools->options.sql, &r,
+                       "SELECT 1 FROM pool_group AS g JOIN pool_list AS l"
+                       " ON l.type = g.type AND l.group_id = g.group_id WHERE g.type = ?"
+                       " AND g.group_id = ? AND g.numbered > GREATEST(g.marked,"
+                       " IF(? > 0, ? - 1, l.handed_limit))",
+                       POOL_VALUES(x->id), sql_int(x->first), sql_int(x->first));
     if (err || r.count)
         return err;
     err =

@@ -6,8 +6,10 @@
 #define SETTLES_MAX 20   /* while nodes hand out */
 
 struct dropping {
+    struct pool *pool;
     struct pool_id id;
     char name[POOL_NAME_BYTES];
+    size_t found;
     int64_t dropped;
 };
 
@@ -18,11 +20,19 @@ static int drop_some(struct task *t, struct sql *c, void *arg)
     struct pool_taken taken;
     struct sql_rows r;
     int err = pool_take_back(t, c, d->id, STR_NULL, str_of(d->name), &taken);
+    d->pool->places.found_ms = 0;
     if (!err)
-        err = sql_on(t, c, &r,
-                     pool_sql(task_arena(t), d->id.type,
-                              "DELETE FROM $table WHERE group_id = ? AND status = 1 LIMIT ?"),
-                     sql_int(d->id.group), sql_int(DROPPED_MAX));
+        err = pool_find_usable(t, c, d->pool, DROPPED_MAX, &r);
+    d->found = err ? 0 : r.count;
+    if (err || r.count == 0)
+        return err;
+    struct pool_runs runs;
+    pool_runs_init(t, &runs, r.count);
+    for (size_t i = 0; i < r.count; i++)
+        pool_runs_add(&runs, (int64_t)i, sql_row(&r, i)[1].i, 1);
+    runs.whole = true;
+    err = sql_on(t, c, &r, pool_runs_sql(t, d->id, &runs, "DELETE i FROM ", " WHERE i.status = 1"),
+                 pool_runs_value(t, &runs));
     d->dropped = err ? 0 : (int64_t)r.affected;
     return err;
 }
@@ -54,19 +64,22 @@ static int forget_pace(struct task *t, struct sql_pool *sql, struct pool_id id)
 int pool_drop(struct task *t, struct pools *p, struct pool_id id, int64_t *dropped)
 {
     struct pool *x = pool_get(p, id);
-    struct dropping d = {.id = id};
+    struct dropping d = {.pool = x, .id = id};
     *dropped = 0;
     int err = pool_ensure(t, x);
     if (!err && p->options.redis)
         settle(t, x);
     if (!err)
+        err = pool_adopt(t, x);
+    if (!err)
         do {
             struct task_scope s = task_scope(t);
+            d.dropped = 0;
             loop_token(task_loop(t), d.name, sizeof d.name);
             err = sql_tx(t, p->options.sql, drop_some, &d);
             *dropped += d.dropped;
             task_scope_end(t, s);
-        } while (!err && d.dropped);
+        } while (!err && d.found);
     if (!err)
         err = forget_pace(t, p->options.sql, id);
     pool_put(x);

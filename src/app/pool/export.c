@@ -79,8 +79,10 @@ int pool_export(struct task *t, struct sql_pool *sql, struct pool_id id, enum po
     struct exporting e = {.format = format, .fn = fn, .arg = arg};
     const char *rows = used ? "SELECT id, batch_id, $text, used_at FROM $table"
                               " FORCE INDEX (in_order) WHERE group_id = ? AND status = 0"
+                              " ORDER BY number, batch_id DESC, id"
                             : "SELECT id, batch_id, $text, used_at FROM $table"
-                              " FORCE INDEX (in_order) WHERE group_id = ? AND status <> 0";
+                              " FORCE INDEX (in_order) WHERE group_id = ? AND status <> 0"
+                              " ORDER BY number, batch_id DESC, id";
     buf_init(&e.out);
     if (format == POOL_CSV)
         add_header(&e.out);

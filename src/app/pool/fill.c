@@ -16,7 +16,6 @@
 #define BUSY_RECENT_MS   1000
 #define BLOCKS_MAX       16 /* by one fill */
 #define OTHERS_MS        10 /* another node fills: it is not asked again for so long */
-#define RUN_ITEMS        16 /* ids in a row, on average: then they are named by first and last */
 
 /* What MySQL has of the list. */
 struct row {
@@ -50,26 +49,42 @@ struct mending {
     struct pool_taken taken;
 };
 
+#define NOT_HANDED_OUT                                                                             \
+    " WHERE i.group_id = ? AND i.number > ? AND i.number < " POOL_UNNUMBERED " AND i.status = 2"
+
 /* What may have been handed out is used; what surely was not is usable. */
-static int sort_out(struct task *t, struct sql *c, struct pool_id id, int64_t marked, int64_t limit,
-                    int64_t *unseen)
+static int sort_out(struct task *t, struct sql *c, struct pool_id id, const struct pool_numbers *n,
+                    int64_t limit, int64_t *unseen)
 {
-    struct arena *a = task_arena(t);
+    struct pool_runs runs;
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
-                     pool_sql(a, id.type,
-                              "UPDATE $table FORCE INDEX (in_order) SET status = 0,"
-                              " used_at = UNIX_TIMESTAMP() WHERE group_id = ?"
-                              " AND number > ? AND number <= ? AND status = 2"),
-                     sql_int(id.group), sql_int(marked), sql_int(limit));
+    int64_t above = limit > n->marked ? limit : n->marked;
+    int err = pool_runs_find(t, c, id, n->marked + 1, n->numbered, &runs);
+    if (err)
+        return err;
+    struct sql_value ids = pool_runs_value(t, &runs);
+    err = sql_on(t, c, &r,
+                 pool_runs_sql(t, id, &runs, "UPDATE ",
+                               " SET i.status = 0, i.used_at = UNIX_TIMESTAMP()"
+                               " WHERE i.group_id = ? AND i.number > ? AND i.number <= ?"
+                               " AND i.status = 2"),
+                 ids, sql_int(id.group), sql_int(n->marked), sql_int(limit));
     *unseen = err ? 0 : (int64_t)r.affected;
     if (!err)
+        err = sql_on(t, c, &r,
+                     pool_runs_sql(t, id, &runs, "SELECT i.batch_id, MIN(i.id) FROM ",
+                                   NOT_HANDED_OUT " GROUP BY i.batch_id"),
+                     ids, sql_int(id.group), sql_int(above));
+    if (!err)
+        err = pool_places_back(t, c, id, &r);
+    if (!err)
         err = sql_on(t, c, NULL,
-                     pool_sql(a, id.type,
-                              "UPDATE $table FORCE INDEX (in_order) SET status = 1, number = 0"
-                              " WHERE group_id = ? AND number > ? AND number < " POOL_UNNUMBERED
-                              " AND status = 2"),
-                     sql_int(id.group), sql_int(limit > marked ? limit : marked));
+                     pool_runs_sql(t, id, &runs, "UPDATE ",
+                                   " SET i.status = 1, i.number = 0" NOT_HANDED_OUT),
+                     ids, sql_int(id.group), sql_int(above));
+    if (!err)
+        err = sql_on(t, c, NULL, "DELETE FROM pool_run WHERE type = ? AND group_id = ?",
+                     POOL_VALUES(id));
     return err;
 }
 
@@ -90,7 +105,7 @@ int pool_take_back(struct task *t, struct sql *c, struct pool_id id, struct str 
     if (r.count == 0 || (seen.p && !str_eq(r.cells[0].s, seen)))
         return task_fail(t, ERR_BUSY, "another node mends %s", pool_label(task_arena(t), id).p);
     int64_t limit = r.cells[1].i, last = n.numbered > limit ? n.numbered : limit;
-    err = sort_out(t, c, id, n.marked, limit, &out->unseen);
+    err = sort_out(t, c, id, &n, limit, &out->unseen);
     out->first = last + 1;
     if (!err)
         err = sql_on(t, c, NULL,
@@ -120,6 +135,7 @@ static int mend(struct task *t, struct pool *x, const struct generation *generat
     int err = look->stored.n && str_eq(look->stored, row->list) ? pool_mark(t, x, look->first) : 0;
     if (!err)
         err = sql_tx(t, x->pools->options.sql, rename_list, &m);
+    x->places.found_ms = 0; /* what was taken back may be elsewhere */
     if (!err)
         err = SCRIPT_NUMBER(t, x->pools->options.redis, pool_begin, &begun, .list = x->list,
                             .state = x->state, .seen = look->stored,
@@ -157,6 +173,7 @@ struct numbering {
     int64_t given;   /* that of the first of rows */
     struct sql_rows before, rows; /* number, id, text: numbered before and not pushed; now */
     bool gaps;                    /* before is not whole */
+    bool dry;                     /* there was room for more than is usable */
 };
 
 /* The rest of a list that is not to be larger than so many bytes. */
@@ -168,15 +185,22 @@ static int64_t room(const struct pool *x, int64_t wanted, int64_t listed)
 }
 
 /* What a filler that died has left. */
-static int read_pending(struct task *t, struct sql *c, struct numbering *n)
+static int read_pending(struct task *t, struct sql *c, struct numbering *n, int64_t numbered)
 {
     const struct pool *x = n->pool;
+    int64_t last = n->pending + POOL_LIST_ITEMS - 1;
+    struct pool_runs runs;
+    if (last > numbered)
+        last = numbered;
+    int err = pool_runs_find(t, c, x->id, n->pending, last, &runs);
+    if (err)
+        return err;
     return sql_on(t, c, &n->before,
-                  pool_sql(task_arena(t), x->id.type,
-                           "SELECT number, id, $text FROM $table FORCE INDEX (in_order)"
-                           " WHERE group_id = ? AND number >= ? AND number < " POOL_UNNUMBERED
-                           " AND status = 2 ORDER BY number LIMIT ?"),
-                  sql_int(x->id.group), sql_int(n->pending), sql_int(POOL_LIST_ITEMS));
+                  pool_runs_sql(t, x->id, &runs, "SELECT i.number, i.id, i.$text FROM ",
+                                " WHERE i.group_id = ? AND i.number BETWEEN ? AND ?"
+                                " AND i.status = 2 ORDER BY i.number"),
+                  pool_runs_value(t, &runs), sql_int(x->id.group), sql_int(n->pending),
+                  sql_int(last));
 }
 
 static int64_t id_of(const struct sql_rows *rows, size_t i)
@@ -184,28 +208,19 @@ static int64_t id_of(const struct sql_rows *rows, size_t i)
     return sql_row(rows, i)[1].i;
 }
 
-/* How many ids follow each other from the i-th row on. */
-static size_t run_at(const struct sql_rows *rows, size_t i)
+static void find_runs(struct task *t, const struct numbering *n, int64_t numbered,
+                      struct pool_runs *out)
 {
-    size_t n = 1;
-    while (i + n < rows->count && id_of(rows, i + n) == id_of(rows, i) + (int64_t)n)
-        n++;
-    return n;
-}
-
-static size_t count_runs(const struct sql_rows *rows)
-{
-    size_t runs = 0;
-    for (size_t i = 0; i < rows->count; i += run_at(rows, i))
-        runs++;
-    return runs;
+    pool_runs_init(t, out, n->rows.count);
+    for (size_t i = 0; i < n->rows.count; i++)
+        pool_runs_add(out, numbered + 1 + (int64_t)i, id_of(&n->rows, i), 1);
 }
 
 /* Items that were added together have ids in a row: a statement for each run takes two thirds of
  * the time that one join takes. The LIMIT keeps it from looking at the row behind, which another
  * program may have locked; with an ORDER BY, MariaDB would collect the rows first. */
-static int number_runs(struct task *t, struct sql *c, struct numbering *n, int64_t numbered,
-                       uint64_t *affected)
+static int number_runs(struct task *t, struct sql *c, const struct numbering *n,
+                       const struct pool_runs *runs, uint64_t *affected)
 {
     const struct pool *x = n->pool;
     const char *statement = pool_sql(task_arena(t), x->id.type,
@@ -213,14 +228,12 @@ static int number_runs(struct task *t, struct sql *c, struct numbering *n, int64
                                      " number = id + ? WHERE id BETWEEN ? AND ? AND status = 1"
                                      " LIMIT ?");
     int err = 0;
-    for (size_t i = 0; i < n->rows.count && !err;) {
+    for (size_t i = 0; i < runs->count && !err; i++) {
         struct sql_rows r;
-        size_t run = run_at(&n->rows, i);
-        int64_t first = id_of(&n->rows, i), last = first + (int64_t)run - 1;
-        err = sql_on(t, c, &r, statement, sql_int(numbered + 1 + (int64_t)i - first),
-                     sql_int(first), sql_int(last), sql_int((int64_t)run));
+        const struct pool_run *run = &runs->list[i];
+        err = sql_on(t, c, &r, statement, sql_int(run->number - run->id), sql_int(run->id),
+                     sql_int(run->id + run->items - 1), sql_int(run->items));
         *affected += err ? 0 : r.affected;
-        i += run;
     }
     return err;
 }
@@ -252,13 +265,16 @@ static int number_each(struct task *t, struct sql *c, struct numbering *n, int64
 static int number_rows(struct task *t, struct sql *c, struct numbering *n, int64_t numbered)
 {
     const struct pool *x = n->pool;
+    struct pool_runs runs;
     uint64_t affected = 0;
-    int err = count_runs(&n->rows) * RUN_ITEMS <= n->rows.count
-                  ? number_runs(t, c, n, numbered, &affected)
-                  : number_each(t, c, n, numbered, &affected);
+    find_runs(t, n, numbered, &runs);
+    int err = pool_runs_long(&runs) ? number_runs(t, c, n, &runs, &affected)
+                                    : number_each(t, c, n, numbered, &affected);
     if (!err && affected != n->rows.count)
         err = task_fail(t, ERR_CONFLICT, "items of %.*s were changed by another program",
                         STR_ARG(x->key));
+    if (!err)
+        err = pool_runs_note(t, c, x->id, &runs);
     if (!err)
         err =
             sql_on(t, c, NULL, "UPDATE pool_group SET numbered = ? WHERE type = ? AND group_id = ?",
@@ -274,7 +290,7 @@ static int give_numbers(struct task *t, struct sql *c, void *arg)
     n->before.count = n->rows.count = 0;
     int err = pool_lock_group(t, c, x->id, &g);
     if (!err && g.numbered >= n->pending)
-        err = read_pending(t, c, n);
+        err = read_pending(t, c, n, g.numbered);
     if (err)
         return err;
     /* By numbers: those that another node has just given are on their way to the list. */
@@ -282,20 +298,19 @@ static int give_numbers(struct task *t, struct sql *c, void *arg)
     if (count > n->most)
         count = n->most;
     if (count > 0)
-        err = sql_on(t, c, &n->rows,
-                     pool_sql(task_arena(t), x->id.type,
-                              "SELECT number, id, $text FROM $table FORCE INDEX (in_order)"
-                              " WHERE group_id = ? AND" POOL_USABLE
-                              " ORDER BY batch_id DESC, id LIMIT ?"),
-                     sql_int(x->id.group), sql_int(count));
+        err = pool_find_usable(t, c, n->pool, count, &n->rows);
+    n->dry = count > 0 && n->rows.count == 0;
     n->given = g.numbered + 1;
     return err || n->rows.count == 0 ? err : number_rows(t, c, n, g.numbered);
 }
 
 /* --- items that are usable again --- */
 
-/* A program has given items that were used status 1, and left their numbers as they were. What may
- * be in the list stays. */
+#define STRAYED                                                                                    \
+    " FROM $table FORCE INDEX (in_order) WHERE group_id = ? AND status = 1"                        \
+    " AND (number BETWEEN 0 AND ? OR number = " POOL_UNNUMBERED ") GROUP BY batch_id"
+
+/* What may be in the list stays. */
 static int adopt(struct task *t, struct sql *c, void *arg)
 {
     const struct pool *x = arg;
@@ -304,14 +319,33 @@ static int adopt(struct task *t, struct sql *c, void *arg)
     int err = pool_lock_group(t, c, x->id, &n);
     if (!err)
         err = sql_on(t, c, &r,
+                     pool_sql(task_arena(t), x->id.type, "SELECT batch_id, MIN(id)" STRAYED),
+                     sql_int(x->id.group), sql_int(n.marked));
+    if (!err)
+        err = pool_places_back(t, c, x->id, &r);
+    if (!err)
+        err = sql_on(t, c, &r,
                      pool_sql(task_arena(t), x->id.type,
-                              "UPDATE $table SET number = 0 WHERE group_id = ? AND status = 1"
+                              "UPDATE $table FORCE INDEX (in_order) SET number = 0"
+                              " WHERE group_id = ? AND status = 1"
                               " AND (number BETWEEN 1 AND ? OR number = " POOL_UNNUMBERED ")"),
                      sql_int(x->id.group), sql_int(n.marked));
     if (!err && r.affected)
         log_info("pool", "%.*s: %llu used items are usable again", STR_ARG(x->key),
                  (unsigned long long)r.affected);
     return err;
+}
+
+/* Other programs have given items that were used status 1, or have committed items of a batch later
+ * than others with larger ids. No lock while all items are looked at: mostly there are none. */
+int pool_adopt(struct task *t, struct pool *x)
+{
+    struct sql_rows r;
+    int err = sql_call(t, x->pools->options.sql, &r,
+                       pool_sql(task_arena(t), x->id.type, "SELECT batch_id" STRAYED " LIMIT 1"),
+                       sql_int(x->id.group), sql_int(INT64_MAX));
+    x->places.found_ms = 0;
+    return err || r.count == 0 ? err : sql_tx(t, x->pools->options.sql, adopt, x);
 }
 
 /* Nothing is usable: that is believed for a while, and all items are looked at now and then. */
@@ -323,7 +357,7 @@ static int found_dry(struct task *t, struct pool *x)
         return 0;
     }
     x->adopted_ms = now_ms;
-    return sql_tx(t, x->pools->options.sql, adopt, x);
+    return pool_adopt(t, x);
 }
 
 /* --- all of it --- */
@@ -442,7 +476,7 @@ static int fill(struct task *t, struct pool *x, int64_t low)
         return err;
     look.length = n.pending - look.first;
     pool_note(x, &look);
-    return n.wanted && n.rows.count == 0 ? found_dry(t, x) : 0;
+    return n.dry ? found_dry(t, x) : 0;
 }
 
 /* The lock saves work; a node that died with it must not keep others from working. */

@@ -110,6 +110,43 @@ static int read_numbers(struct task *t, const struct pool *x, struct pool_number
     return err;
 }
 
+static int mark_run(struct task *t, struct pool *x, const struct pool_run *run, int64_t *items)
+{
+    struct sql_rows r;
+    int err = sql_call(t, x->pools->options.sql, &r,
+                       pool_sql(task_arena(t), x->id.type,
+                                "UPDATE $table FORCE INDEX (PRIMARY) SET status = 0,"
+                                " used_at = UNIX_TIMESTAMP() WHERE id BETWEEN ? AND ?"
+                                " AND group_id = ? AND number = id + ? AND status = 2 LIMIT ?"),
+                       sql_int(run->id), sql_int(run->id + run->items - 1), sql_int(x->id.group),
+                       sql_int(run->number - run->id), sql_int(run->items));
+    *items += err ? 0 : (int64_t)r.affected;
+    return err;
+}
+
+static int mark_numbers(struct task *t, struct pool *x, int64_t first, int64_t last, int64_t *items)
+{
+    struct sql_pool *sql = x->pools->options.sql;
+    struct pool_runs runs;
+    struct sql_rows r = {.affected = 0};
+    int err = pool_runs_look(t, sql, x->id, first, last, &runs);
+    if (!err && runs.whole && pool_runs_long(&runs)) {
+        for (size_t i = 0; i < runs.count && !err; i++)
+            err = mark_run(t, x, &runs.list[i], items);
+        return err;
+    }
+    if (!err)
+        err = sql_call(t, sql, &r,
+                       pool_runs_sql(t, x->id, &runs, "UPDATE ",
+                                     " SET i.status = 0, i.used_at = UNIX_TIMESTAMP()"
+                                     " WHERE i.group_id = ? AND i.number BETWEEN ? AND ?"
+                                     " AND i.status = 2"),
+                       pool_runs_value(t, &runs), sql_int(x->id.group), sql_int(first),
+                       sql_int(last));
+    *items = err ? 0 : (int64_t)r.affected;
+    return err;
+}
+
 /* The next MARK_ITEMS numbers below first. No lock on the group: that a number below the next one
  * of a list was handed out stays true, whatever becomes of the list, and a number is given once. So
  * filling and marking do not wait for each other. A death between both statements costs the pace
@@ -118,7 +155,7 @@ static int mark_some(struct task *t, struct pool *x, int64_t first, bool *done)
 {
     struct sql_pool *sql = x->pools->options.sql;
     struct pool_numbers n;
-    struct sql_rows r;
+    int64_t items = 0;
     int err = read_numbers(t, x, &n);
     if (err)
         return err;
@@ -129,16 +166,16 @@ static int mark_some(struct task *t, struct pool *x, int64_t first, bool *done)
     last = *done ? most : last;
     if (last <= n.marked)
         return 0;
-    err = sql_call(t, sql, &r,
-                   pool_sql(task_arena(t), x->id.type,
-                            "UPDATE $table FORCE INDEX (in_order) SET status = 0,"
-                            " used_at = UNIX_TIMESTAMP()"
-                            " WHERE group_id = ? AND number BETWEEN ? AND ? AND status = 2"),
-                   sql_int(x->id.group), sql_int(n.marked + 1), sql_int(last));
+    err = mark_numbers(t, x, n.marked + 1, last, &items);
     if (err)
         return err;
-    metric_add(x->pools->marks, (int64_t)r.affected);
-    return pool_note_marked(t, sql, x->id, last, (int64_t)r.affected);
+    metric_add(x->pools->marks, items);
+    err = pool_note_marked(t, sql, x->id, last, items);
+    return err ? err
+               : sql_call(t, sql, NULL,
+                          "DELETE FROM pool_run WHERE type = ? AND group_id = ? AND number <= ?"
+                          " AND number + items <= ?",
+                          POOL_VALUES(x->id), sql_int(last), sql_int(last + 1));
 }
 
 /* Told to other nodes, so that they need not look. */

@@ -48,9 +48,10 @@ static int look_at(struct task *t, struct looking *l, struct pool_id id, int64_t
         return err;
     err = sql_call(t, l->pools->options.sql, &r,
                    pool_sql(task_arena(t), id.type,
-                            "SELECT COUNT(*) FROM (SELECT 1 FROM $table FORCE INDEX (in_order)"
-                            " WHERE group_id = ? AND number = 0 LIMIT ?) AS near"),
-                   sql_int(id.group), sql_int(most - length));
+                            "SELECT COUNT(*) FROM (SELECT 1 FROM " POOL_PLACES " STRAIGHT_JOIN"
+                            " $table AS i FORCE INDEX (in_order) ON i.group_id = ?"
+                            " AND i.batch_id = l.batch_id AND i.id >= l.next_id LIMIT ?) AS near"),
+                   POOL_PLACES_VALUES(id), sql_int(id.group), sql_int(most - length));
     if (err)
         return err;
     int64_t left = length + r.cells[0].i, minutes = left * 60 / per_hour;

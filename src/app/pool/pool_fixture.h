@@ -61,9 +61,10 @@ static inline void close_node(struct task *t, struct node *n)
 
 static inline void empty_mysql(struct task *t, struct node *n)
 {
-    static const char *const all[] = {"DELETE FROM titles", "DELETE FROM contents",
-                                      "DELETE FROM pool_group", "DELETE FROM pool_list",
-                                      "DELETE FROM pool_request"};
+    static const char *const all[] = {"DELETE FROM titles",       "DELETE FROM contents",
+                                      "DELETE FROM pool_group",   "DELETE FROM pool_list",
+                                      "DELETE FROM pool_request", "DELETE FROM pool_batch",
+                                      "DELETE FROM pool_run"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         check(sql_call(t, n->sql, NULL, all[i]) == 0);
 }

@@ -213,6 +213,13 @@ static void test_dead_filler(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* One that is under way would find the list lost. */
+static void await_quiet(struct task *t, const struct pool *x)
+{
+    while (x->fills || x->fills_soon)
+        check(task_sleep(t, 1) == 0);
+}
+
 /* Rows that an operator deleted while they were numbered. */
 static void test_gaps(struct task *t, void *arg)
 {
@@ -221,8 +228,9 @@ static void test_gaps(struct task *t, void *arg)
     open_empty(t, &n);
     add_items(t, &n, 7, 1, 10);
     is_str(pop_texts(t, &n, 7, 2), STR("1-1 1-2"), "a list is there");
-    check(redis_call(t, n.redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
     struct pool *x = pool_get(n.pools, titles(7));
+    await_quiet(t, x);
+    check(redis_call(t, n.redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
     sql_do(t, &n, "UPDATE pool_list SET handed_limit = ?", 2); /* it was settled */
     is_int(pool_fill(t, x, POOL_LOW_ITEMS), 0, "it is begun anew");
     add_items(t, &n, 7, 1, 3);
@@ -262,6 +270,94 @@ static void test_used_again(struct task *t, void *arg)
     is_str(pop_texts(t, &n, 7, 5), STR("1-1 1-2"), "then what was given back");
     struct pool_items items;
     is_int(pop(t, &n, 7, 1, &items), ERR_CONFLICT, "once more each, and not twice");
+    pool_put(x);
+    close_node(t, &n);
+}
+
+/* --- where usable items are --- */
+
+/* More batches than are remembered at once; ids of one group with those of another between them. */
+static void test_many_batches(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_empty(t, &n);
+    for (int i = 1; i <= 3; i++)
+        sql_do(t, &n,
+               "INSERT INTO titles (group_id, batch_id, title)"
+               " SELECT 7 + seq MOD 2, seq DIV 2, CONCAT(seq DIV 2, '-', ?) FROM seq_2_to_201",
+               i);
+    struct pool *x = pool_get(n.pools, titles(7));
+    struct str all = pop_texts(t, &n, 7, 7);
+    is_str(all, STR("100-1 100-2 100-3 99-1 99-2 99-3 98-1"), "the newest batches go first");
+    is_int(list_length(t, &n, 7), 293, "all others are in the list");
+    for (int i = 0; i < 2; i++)
+        (void)pop_texts(t, &n, 7, 100);
+    all = pop_texts(t, &n, 7, 100);
+    ok(str_ends(all, STR("2-1 2-2 2-3 1-1 1-2 1-3")) && list_length(t, &n, 7) == 0,
+       "up to the oldest");
+    is_int(pool_mark(t, x, x->first), 0, "they are marked");
+    is_int(of_status(t, &n, 0), 300, "all of them, and none of the other group");
+    is_int(sql_number(t, &n, "SELECT COUNT(*) FROM pool_run WHERE group_id = ?", 7), 0,
+           "what is marked is not remembered by number");
+    pool_put(x);
+    close_node(t, &n);
+}
+
+/* Items of a newer batch go before those of the batch that is being taken. */
+static void test_newer_batch(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, POOL_LIST_ITEMS + 100);
+    struct pool *x = pool_get(n.pools, titles(7));
+    x->item_bytes = 30; /* so that it is filled at once */
+    is_int(pool_fill(t, x, POOL_LOW_ITEMS), 0, "a list is filled");
+    is_int(list_length(t, &n, 7), POOL_LIST_ITEMS, "as long as it may be");
+    add_items(t, &n, 7, 2, 3);
+    for (int i = 0; i < POOL_LIST_ITEMS / 100; i++)
+        (void)pop_texts(t, &n, 7, 100);
+    is_str(pop_texts(t, &n, 7, 4), STR("2-1 2-2 2-3 1-5001"), "then what is newer, and the rest");
+    pool_put(x);
+    close_node(t, &n);
+}
+
+/* Another program has committed items later than others of the batch that have larger ids. */
+static void test_late_commit(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, 10);
+    int64_t low = sql_number(t, &n, "SELECT MIN(id) FROM titles WHERE group_id = ?", 7);
+    sql_do(t, &n, "UPDATE titles SET group_id = 8 WHERE id <= ?", low + 1);
+    is_str(pop_texts(t, &n, 7, 8), STR("1-3 1-4 1-5 1-6 1-7 1-8 1-9 1-10"), "items are taken");
+    struct pool *x = pool_get(n.pools, titles(7));
+    await_quiet(t, x);
+    sql_do(t, &n, "UPDATE titles SET group_id = 7 WHERE id <= ?", low + 1);
+    x->adopted_ms = x->dry_ms = 0; /* as a minute later */
+    is_str(pop_texts(t, &n, 7, 5), STR("1-1 1-2"), "those before them are found as well");
+    pool_put(x);
+    close_node(t, &n);
+}
+
+/* Numbers that pool_run does not have: those of a node of an older version. */
+static void test_no_runs(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, 50);
+    is_str(pop_texts(t, &n, 7, 3), STR("1-1 1-2 1-3"), "items are taken");
+    struct pool *x = pool_get(n.pools, titles(7));
+    await_quiet(t, x);
+    sql_do(t, &n, "DELETE FROM pool_run WHERE group_id = ?", 7);
+    is_int(pool_mark(t, x, x->first), 0, "they are marked");
+    is_int(of_status(t, &n, 0), 3, "though they are found by no run");
+    check(redis_call(t, n.redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
+    sql_do(t, &n, "UPDATE pool_list SET handed_limit = ?", 3); /* it was settled */
+    is_str(pop_texts(t, &n, 7, 3), STR("1-4 1-5 1-6"), "and those of a lost list are usable");
     pool_put(x);
     close_node(t, &n);
 }
@@ -526,6 +622,10 @@ int main(void)
     tap_task(test_dead_filler, NULL, true);
     tap_task(test_gaps, NULL, true);
     tap_task(test_used_again, NULL, true);
+    tap_task(test_many_batches, NULL, true);
+    tap_task(test_newer_batch, NULL, true);
+    tap_task(test_late_commit, NULL, true);
+    tap_task(test_no_runs, NULL, true);
     tap_task(test_budget, NULL, true);
     tap_task(test_limit, NULL, true);
     tap_task(test_late_limit, NULL, true);

@@ -1,14 +1,19 @@
 /* pools.h -- items, titles and contents, that are handed out once each, over all nodes (POL-1..4).
  *
  * MySQL has the items: status 1 usable, 2 numbered, 0 used. An item has number 0 while it is
- * usable, and keeps the one that it gets: by its number it is found when it is marked. Redis has a
- * list per type and group, from which they are handed out. How an item goes:
+ * usable, and keeps the one that it gets. Redis has a list per type and group, from which they are
+ * handed out. No index of the items changes on their way; two small tables say where they are:
+ * pool_batch from which id on a batch may have usable ones (usable.c), pool_run which ids the
+ * numbers have that are not marked yet (runs.c). Both save work, as indexes do: an item is taken
+ * only if its row says so, what pool_batch has passed is looked for when a group seems to be empty
+ * (pool_adopt), and a number that no run has is looked for among all items of its group. How an
+ * item goes:
  *
  *   1. Fill (fill.c). One transaction gives up to POOL_LIST_ITEMS usable items, newest batch_id
- *      first, then by id, status 2 and the next numbers of their group. Then they are pushed to the
- *      list (push.c), in the order of numbers (pool_push.lua takes only what continues the list).
- *      While pops empty the list fast, the next block is numbered as this one is pushed, and pops
- *      go on with the first that are there.
+ *      first, then by id, status 2 and the next numbers of their group, and notes both in these
+ *      tables. Then they are pushed to the list (push.c), in the order of numbers (pool_push.lua
+ *      takes only what continues the list). While pops empty the list fast, the next block is
+ *      numbered as this one is pushed, and pops go on with the first that are there.
  *   2. Limit (limit.c). pool_list.handed_limit in MySQL is raised before the list hands out a
  *      number above it, POOL_AHEAD_MAX ahead at most; then the list is told (pool_limit.lua).
  *   3. Pop (pop.c). pool_pop.lua takes items from the list, in the order of numbers and up to the
@@ -28,7 +33,8 @@
  *
  * Why no item is handed out twice, whatever dies when:
  *   - An item leaves status 1 in a transaction that locks its group's row (pool_group), either to 2
- *     with a new number, or to 0 by MySQL itself. A number is given once: numbered only grows.
+ *     with a new number, or to 0 by MySQL itself. A number is given once: numbered only grows. All
+ *     writes to pool_batch, and those that add to pool_run, are in such transactions.
  *   - A list hands out each of its numbers once: the script is atomic, the numbers in the list
  *     follow each other, and it does so only in the process of Redis that began the list, whose
  *     memory of it is whole.

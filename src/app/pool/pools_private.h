@@ -4,6 +4,8 @@
  *   pop.c     pops that wait, and the task that serves them
  *   direct.c  handed out by MySQL
  *   fill.c    numbering, mending
+ *   usable.c  where usable items are
+ *   runs.c    which items have which numbers
  *   push.c    from MySQL to the list
  *   limit.c   how far a list may go; marks; settling
  *   round.c   the roles
@@ -21,6 +23,18 @@
 
 #define POOL_NAME_BYTES 17 /* of a list: 16 random digits and a NUL */
 #define POOL_BATCH_POPS 64 /* in one call */
+
+/* Batches of a group that may have usable items, newest first. */
+#define POOL_PLACES_MAX 64
+struct pool_spot {
+    int64_t batch, next_id, last_id;
+};
+struct pool_places {
+    int64_t found_ms;          /* 0: not known */
+    int64_t newest, newest_id; /* the newest batch then, and its last id */
+    size_t count;
+    struct pool_spot list[POOL_PLACES_MAX];
+};
 
 /* A group as this node knows it: hints, by which it saves work. What is true is in the stores. */
 struct pool {
@@ -46,7 +60,8 @@ struct pool {
     int64_t dry_ms;                     /* nothing is usable, until then it is not asked */
     int64_t adopted_ms; /* when items that a program made usable again were looked for; 0: never */
     int64_t item_bytes; /* of an item, on average; 0: not known */
-    size_t busy;        /* tasks that hold it */
+    struct pool_places places;
+    size_t busy; /* tasks that hold it */
 };
 
 struct pools {
@@ -92,6 +107,55 @@ MUST_CHECK int pool_ensure(struct task *t, struct pool *x); /* the same, once */
 /* The number of an item that was handed out without one: behind all others. */
 #define POOL_UNNUMBERED "4611686018427387904"
 
+/* usable.c. The next usable items, newest batch_id first, then by id: number, id, text. In a
+ * transaction that has locked the group and takes all of them: their places in pool_batch are
+ * behind them afterwards. Takes time by the number of batches, and by that of items that were
+ * taken otherwise. */
+#define POOL_USABLE_COLUMNS 3
+MUST_CHECK int pool_find_usable(struct task *t, struct sql *c, struct pool *x, int64_t wanted,
+                                struct sql_rows *out);
+/* In a transaction that has locked the group, where items become usable again: places go back to
+ * them. rows: batch_id, the smallest id. */
+MUST_CHECK int pool_places_back(struct task *t, struct sql *c, struct pool_id id,
+                                const struct sql_rows *rows);
+/* Batches that may have usable items, as a table l (batch_id, next_id, last_id): none below
+ * next_id. By first and last entry of each batch in the index; with BETWEEN or =, MariaDB reads all
+ * entries. */
+#define POOL_PLACES                                                                                \
+    "(SELECT b.batch_id, COALESCE(p.next_id, 0) AS next_id, b.last_id FROM"                        \
+    " (SELECT batch_id, MAX(id) AS last_id FROM $table FORCE INDEX (in_order)"                     \
+    "  WHERE group_id > ? AND group_id < ? GROUP BY group_id, batch_id) AS b"                      \
+    " LEFT JOIN pool_batch AS p ON p.type = ? AND p.group_id = ? AND p.batch_id = b.batch_id"      \
+    " WHERE p.next_id IS NULL OR p.next_id <= b.last_id) AS l"
+#define POOL_PLACES_VALUES(id) sql_int((id).group - 1), sql_int((id).group + 1), POOL_VALUES(id)
+
+/* runs.c. Items whose numbers and ids both follow each other. */
+struct pool_run {
+    int64_t number, id, items;
+};
+struct pool_runs {
+    struct pool_run *list; /* by number; in the task's arena */
+    size_t count;
+    int64_t items;
+    bool whole; /* all numbers that were asked for are in it */
+};
+void pool_runs_init(struct task *t, struct pool_runs *runs, size_t most);
+void pool_runs_add(struct pool_runs *runs, int64_t number, int64_t id, int64_t items);
+bool pool_runs_long(const struct pool_runs *runs); /* a statement for each run is quick */
+/* In the transaction that gives the numbers. */
+MUST_CHECK int pool_runs_note(struct task *t, struct sql *c, struct pool_id id,
+                              const struct pool_runs *runs);
+MUST_CHECK int pool_runs_find(struct task *t, struct sql *c, struct pool_id id, int64_t from,
+                              int64_t to, struct pool_runs *out);
+MUST_CHECK int pool_runs_look(struct task *t, struct sql_pool *sql, struct pool_id id, int64_t from,
+                              int64_t to, struct pool_runs *out);
+/* A statement about items i, of which those of the runs are looked at, or, if these are not whole,
+ * all of the group: begin, the items, end. Its condition must name group and numbers itself. The
+ * first value, at the place of the items, is pool_runs_value. */
+const char *pool_runs_sql(struct task *t, struct pool_id id, const struct pool_runs *runs,
+                          const char *begin, const char *end);
+struct sql_value pool_runs_value(struct task *t, const struct pool_runs *runs);
+
 /* In a transaction that changes items: first of all. */
 struct pool_numbers {
     int64_t numbered; /* the last number that an item got */
@@ -136,6 +200,10 @@ struct pool_taken {
 };
 MUST_CHECK int pool_take_back(struct task *t, struct sql *c, struct pool_id id, struct str seen,
                               struct str fresh, struct pool_taken *out);
+
+/* Items that are usable, and that pool_find_usable does not find, are found afterwards. Reads all
+ * items of the group. */
+MUST_CHECK int pool_adopt(struct task *t, struct pool *x);
 
 /* push.c. Rows (number, id, text) that go to a list, by a task of their own. */
 struct pool_push {

@@ -86,15 +86,21 @@ struct seen {
     int64_t last;          /* number that an item got */
 };
 
-/* By the index alone, and only its first entry of each group. */
+/* By the index alone, and only its first and last entry of each batch. */
 static int find_groups(struct task *t, struct pools *p, const struct pool_type *type,
                        struct seen **out, size_t *count)
 {
     struct sql_rows r;
-    int err = sql_call(t, p->options.sql, &r,
-                       pool_sql(task_arena(t), type,
-                                "SELECT group_id, MIN(number) FROM $table"
-                                " FORCE INDEX (in_order) GROUP BY group_id ORDER BY group_id"));
+    int err =
+        sql_call(t, p->options.sql, &r,
+                 pool_sql(task_arena(t), type,
+                          "SELECT b.group_id, MAX(p.next_id IS NULL OR p.next_id <= b.last_id)"
+                          " FROM (SELECT group_id, batch_id, MAX(id) AS last_id FROM $table"
+                          "  FORCE INDEX (in_order) GROUP BY group_id, batch_id) AS b"
+                          " LEFT JOIN pool_batch AS p ON p.type = ?"
+                          " AND p.group_id = b.group_id AND p.batch_id = b.batch_id"
+                          " GROUP BY b.group_id ORDER BY b.group_id"),
+                 sql_text(str_of(type->name)));
     if (err)
         return err;
     struct seen *list = ARENA_ARRAY(task_arena(t), struct seen, r.count + 1);
@@ -102,7 +108,7 @@ static int find_groups(struct task *t, struct pools *p, const struct pool_type *
     for (size_t i = 0; i < r.count; i++) {
         const struct sql_value *row = sql_row(&r, i);
         if (row[0].i >= 1 && row[0].i <= POOL_GROUP_MAX)
-            list[n++] = (struct seen){.group = row[0].i, .usable = row[1].i == 0};
+            list[n++] = (struct seen){.group = row[0].i, .usable = row[1].i != 0};
     }
     *out = list;
     *count = n;

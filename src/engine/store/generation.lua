@@ -1,1 +1,1 @@
-local GENERATION = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+local GENERATION = table.remove(ARGV)

@@ -10,8 +10,8 @@ A script declares what it takes in its head comment, a line each, in order:
 
 and names them: KEYS.NAME and ARGV.NAME; FIRST.NAME is the index of the first one of keys or args.
 A PRELUDE is what several scripts begin with: a script that has its name in capitals gets it.
-GENERATION is the run id of the server, PERIODS a function. The caller names keys and arguments, too
-(engine/store/script.h):
+GENERATION is the run id of the server, which the client sends along (wire/redis.h), PERIODS a
+function. The caller names keys and arguments, too (engine/store/script.h):
 
     SCRIPT(t, redis, lock_keep, &reply, .lock = key, .token = token, .ms = ms)
 
@@ -37,6 +37,7 @@ class Script:
             if name not in self.used and kind in ("key", "arg"):
                 self.fail(f"{name} is declared, and not used")
         text = "\n".join(body)
+        self.generation = "GENERATION" in text
         self.text = sum((lines for name, lines in preludes.items() if name in text), []) + body
 
     def fail(self, why):
@@ -74,7 +75,8 @@ class Script:
 
     def constant(self):
         lines = ['    "' + l.replace("\\", "\\\\").replace('"', '\\"') + '\\n"' for l in self.text]
-        redis = f'{{"{self.name}", {{{self.name}_text, sizeof({self.name}_text) - 1}}}}'
+        run_id = "true" if self.generation else "false"
+        redis = f'{{"{self.name}", {{{self.name}_text, sizeof({self.name}_text) - 1}}, {run_id}}}'
         further = ["true" if self.of(kind) else "false" for kind in ("keys", "args")]
         value = f"{{{redis}, {len(self.of('key'))}, {len(self.of('arg'))}, {', '.join(further)}}}"
         return "\n".join([f"static const char {self.name}_text[] =", *lines, "    ;",

@@ -16,10 +16,15 @@ static size_t words_bytes(size_t count, const struct str *words)
     return sum;
 }
 
+static size_t words_of(const struct redis_command *c)
+{
+    return c->head_count + c->argc + c->tail_count;
+}
+
 size_t redis_encoded_bytes(const struct redis_command *c)
 {
-    return 3 + digits(c->head_count + c->argc) + words_bytes(c->head_count, c->head) +
-           words_bytes(c->argc, c->argv);
+    return 3 + digits(words_of(c)) + words_bytes(c->head_count, c->head) +
+           words_bytes(c->argc, c->argv) + words_bytes(c->tail_count, c->tail);
 }
 
 static char *put_header(char *p, char type, size_t n)
@@ -48,7 +53,8 @@ static char *put_words(char *p, size_t count, const struct str *words)
 
 void redis_encode(const struct redis_command *c, char *p)
 {
-    p = put_header(p, '*', c->head_count + c->argc);
+    p = put_header(p, '*', words_of(c));
     p = put_words(p, c->head_count, c->head);
-    put_words(p, c->argc, c->argv);
+    p = put_words(p, c->argc, c->argv);
+    put_words(p, c->tail_count, c->tail);
 }

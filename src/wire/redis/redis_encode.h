@@ -4,12 +4,15 @@
 
 #include "base/str.h"
 
-/* The words of head, then those of argv: a prefix such as EVALSHA needs no copy of argv. */
+/* The words of head, then those of argv, then those of tail: what comes before and after argv, such
+ * as EVALSHA, needs no copy of it. */
 struct redis_command {
     size_t head_count;
     const struct str *head;
     size_t argc;
     const struct str *argv;
+    size_t tail_count;
+    const struct str *tail;
 };
 
 size_t redis_encoded_bytes(const struct redis_command *c);

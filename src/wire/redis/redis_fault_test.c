@@ -458,7 +458,7 @@ static void hung_script(struct task *t, void *arg)
     struct group g;
     group_init(&g, task_loop(t));
     check(store_redis_say(&f->store, "CONFIG SET busy-reply-threshold 50", NULL, 0));
-    static const struct redis_script endless = {"endless", STR("while true do end")};
+    static const struct redis_script endless = {"endless", STR("while true do end"), false};
     struct script_call c = {.redis = other.redis, .script = &endless};
     check(task_go(&g, "endless", run_script, &c) == 0);
     check(task_sleep(t, 200) == 0);

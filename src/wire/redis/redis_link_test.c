@@ -295,7 +295,7 @@ static void cluster(struct task *t, void *arg)
     buf_release(&lines);
 }
 
-static const struct redis_script script = {"one", STR("return 1")};
+static const struct redis_script script = {"one", STR("return 1"), false};
 
 static void run_script(struct task *t, void *arg)
 {

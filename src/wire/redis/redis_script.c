@@ -103,6 +103,14 @@ int redis_script_run(struct task *t, struct redis *r, const struct redis_script 
     char count[STR_INT_BYTES];
     const struct str head[] = {STR("EVALSHA"), str_from(k->sha, SHA_BYTES),
                                str_digits(count, (int64_t)key_count)};
-    struct redis_command c = {.head_count = 3, .head = head, .argc = argc, .argv = argv};
+    /* Where it is, not what it is now: the command is written at once when the connection is up,
+     * and what is written goes over that connection only. */
+    const struct str tail = str_from(r->run_id, sizeof r->run_id - 1);
+    struct redis_command c = {.head_count = 3,
+                              .head = head,
+                              .argc = argc,
+                              .argv = argv,
+                              .tail_count = s->run_id,
+                              .tail = &tail};
     return redis_leave(r, run(t, r, k, &c, out));
 }

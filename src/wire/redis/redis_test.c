@@ -217,10 +217,11 @@ static void script_errors(struct task *t, void *arg)
 {
     struct fixture *f = arg;
     open_with(t, f, (struct redis_options){0});
-    static const struct redis_script broken = {"broken", STR("return nonsense(")};
+    static const struct redis_script broken = {"broken", STR("return nonsense("), false};
     static const struct redis_script refusing = {
-        "refusing", STR("return redis.error_reply('NOFUNDS too little')")};
-    static const struct redis_script words = {"words", STR("return {KEYS[2], ARGV[1], #ARGV}")};
+        "refusing", STR("return redis.error_reply('NOFUNDS too little')"), false};
+    static const struct redis_script words = {"words", STR("return {KEYS[2], ARGV[1], #ARGV}"),
+                                              false};
     const struct redis_reply *reply;
     is_int(redis_script_run(t, f->redis, &broken, STR_NULL, 0, 0, NULL, &reply), ERR_REFUSED,
            "a script that does not compile");
@@ -234,6 +235,24 @@ static void script_errors(struct task *t, void *arg)
     is_str(reply->items[0]->str, STR("k2"), "the second key");
     is_str(reply->items[1]->str, STR("arg"), "the first argument");
     is_int(reply->items[2]->integer, 1, "of one");
+    close_redis(t, f);
+}
+
+static void script_run_id(struct task *t, void *arg)
+{
+    struct fixture *f = arg;
+    open_with(t, f, (struct redis_options){0});
+    static const struct redis_script named = {
+        "named",
+        STR("local info = redis.call('INFO', 'server')"
+            " return {ARGV[#ARGV], string.match(info, 'run_id:(%x+)'), #ARGV}"),
+        true};
+    const struct redis_reply *reply;
+    const struct str argv[] = {STR("k"), STR("arg")};
+    is_int(redis_script_run(t, f->redis, &named, argv[0], 1, 2, argv, &reply), 0,
+           "a script that is sent the run id");
+    is_int(reply->items[2]->integer, 2, "behind its arguments");
+    is_str(reply->items[0]->str, reply->items[1]->str, "which is that of the server");
     close_redis(t, f);
 }
 
@@ -370,6 +389,7 @@ int main(void)
     with_server(pipelining, NULL);
     with_server(scripts, NULL);
     with_server(script_errors, NULL);
+    with_server(script_run_id, NULL);
     with_server(batches, NULL);
     with_server(over_tcp, NULL);
     with_server(logins, (const char *const[]){"--requirepass", "s@cret", NULL});
