@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS tb_post (
     content_version BIGINT NOT NULL DEFAULT 1,
     rag_status VARCHAR(16) COLLATE @EXACT@ NOT NULL COMMENT 'pending, processing, completed, failed',
     rag_error VARCHAR(1000) NULL COMMENT 'why it failed, or waits for money or permission',
-    reason VARCHAR(32) COLLATE @EXACT@ NULL COMMENT 'the same by a word: POST_REASONS of post.h',
+    reason VARCHAR(32) COLLATE @EXACT@ NULL COMMENT 'the same by a word: EMBED_REASONS of error.h',
     waits VARCHAR(1000) NULL COMMENT 'what it waits for besides',
     waits_code VARCHAR(32) COLLATE @EXACT@ NULL COMMENT 'the same by a word',
     position BIGINT NOT NULL DEFAULT 0,

@@ -170,18 +170,6 @@ static const char *reason_of(int err, const struct plan_answer *a)
                                                         : JOB_OTHER;
 }
 
-/* Out of time while the service does not work: that is no try of the task. */
-static int fault_of(struct task *t, struct making *m, int err)
-{
-    struct node *n = m->plans->node;
-    if (err == ERR_TIMEOUT && n->ai) {
-        struct ai_state s = ai_state(n->ai, loop_now_ms(task_loop(t)));
-        if (s.open)
-            err = task_fail(t, ERR_UNAVAILABLE, "the AI service %s", s.fault->words);
-    }
-    return err;
-}
-
 static int ask(struct task *t, struct making *m, struct plan_answer *out)
 {
     struct plans *p = m->plans;
@@ -203,7 +191,7 @@ static int ask(struct task *t, struct making *m, struct plan_answer *out)
     int err = p->ask(t, p, &q, out);
     group_cancel(&g);
     int joined = group_join(t, &g);
-    return err ? fault_of(t, m, err) : joined;
+    return err ? ai_job_error(t, m->plans->node->ai, err) : joined;
 }
 
 static void waits_no_more(struct making *m)

@@ -108,6 +108,14 @@ struct ai_state ai_state(const struct ai *ai, int64_t now_ms)
                              .fault = &b->fault};
 }
 
+int ai_job_error(struct task *t, const struct ai *ai, int err)
+{
+    if (err != ERR_TIMEOUT || !ai)
+        return err;
+    struct ai_state s = ai_state(ai, loop_now_ms(task_loop(t)));
+    return s.open ? task_fail(t, ERR_UNAVAILABLE, "the AI service %s", s.fault->words) : err;
+}
+
 /* --- one attempt --- */
 
 /* What became of an attempt, besides the codes that end everything: see ai.h. */

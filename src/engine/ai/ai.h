@@ -110,6 +110,10 @@ struct ai_state {
     const struct ai_fault *fault;
 };
 struct ai_state ai_state(const struct ai *ai, int64_t now_ms);
+/* What err means for the document of a job: ERR_TIMEOUT while the service does not work becomes
+ * ERR_UNAVAILABLE, with what is wrong with the service; that was no try of the document. Others
+ * stay as they are. ai may be NULL. */
+MUST_CHECK int ai_job_error(struct task *t, const struct ai *ai, int err);
 
 /* One call with this key: no permit, no second attempt. Errors are those of http_call; task_error
  * names the cause. body as body_fn of struct http_call. */

@@ -38,6 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/embed/error.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/jobs/jobs.h"
@@ -60,16 +61,6 @@ struct task;
 #define PAPER_CHUNKS_MAX     16 /* of a paper: what is behind them is found by words alone */
 #define PAPER_SPACE_EACH_MS  2000
 #define PAPER_NEWS_EACH_MS   5000
-
-/* Why a unit failed, or what it waits for, by a word: besides those of the engine (jobs.h). */
-#define PAPER_NO_SERVICE   "no_embedding_service"
-#define PAPER_SERVICE_DOWN "service_down"
-#define PAPER_REFUSED      "refused"
-#define PAPER_TOO_SLOW     "too_slow"
-#define PAPER_BAD_ANSWER   "bad_answer"
-#define PAPER_REASONS                                                                              \
-    JOB_REASONS "|" PAPER_NO_SERVICE "|" PAPER_SERVICE_DOWN "|" PAPER_REFUSED "|" PAPER_TOO_SLOW   \
-                "|" PAPER_BAD_ANSWER
 
 /* Borrows n, whose jobs, blocks, collections and config it uses; adds the queue. */
 struct papers *papers_new(struct node *n);

@@ -165,7 +165,7 @@ static void test_away(struct task *t, void *arg)
     struct paper_journal *list;
     size_t count;
     is_int(papers_journals(t, w->node.sql, STR("nat"), STR(""), 10, &list, &count), 0, "journals");
-    ok(count == 1 && list->units_waiting == 2 && str_eq(list->reason, STR(PAPER_SERVICE_DOWN)),
+    ok(count == 1 && list->units_waiting == 2 && str_eq(list->reason, STR(EMBED_SERVICE_DOWN)),
        "say it");
     service = 0;
     ok(comes_to_rest(t) && all_agree(t), "it is back: they are done");

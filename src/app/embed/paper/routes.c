@@ -123,7 +123,7 @@ static const struct api_field journal_fields[] = {
      .about = "it is indexed, and the corpus has other papers than were"},
     {"error", API_TEXT, AT(error), .optional = true, .most = 1000,
      .about = "why one of its units failed, or what it waits for"},
-    {"reason_code", API_TEXT, AT(reason), .optional = true, .choices = PAPER_REASONS,
+    {"reason_code", API_TEXT, AT(reason), .optional = true, .choices = EMBED_REASONS,
      .about = "the same, by a word"},
     API_END,
 };

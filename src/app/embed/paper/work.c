@@ -50,36 +50,6 @@ static int say_it_waits(struct task *t, struct paper_work *w, int err, const cha
     return task_fail(t, err, "%.*s", STR_ARG(why));
 }
 
-static const char *reason_of(int err)
-{
-    return err == ERR_UNAVAILABLE || err == ERR_BUSY ? PAPER_SERVICE_DOWN
-           : err == ERR_REFUSED                      ? PAPER_REFUSED
-           : err == ERR_TIMEOUT                      ? PAPER_TOO_SLOW
-           : err == ERR_PROTO                        ? PAPER_BAD_ANSWER
-                                                     : JOB_OTHER;
-}
-
-/* Out of time while the service does not work: that is no try of the unit. */
-static int fault_of(struct task *t, const struct paper_work *w, int err)
-{
-    const struct node *n = w->papers->node;
-    if (err == ERR_TIMEOUT && n->embedding_ai) {
-        struct ai_state s = ai_state(n->embedding_ai, loop_now_ms(task_loop(t)));
-        if (s.open)
-            err = task_fail(t, ERR_UNAVAILABLE, "the embedding service %s", s.fault->words);
-    }
-    return err;
-}
-
-/* A reply that is no good may be better the next time; what is not known to be done is done
- * again. */
-static int passing(struct task *t, int err)
-{
-    const char *why = arena_strdup(task_arena(t), task_error(t));
-    bool again = err == ERR_PROTO || err == ERR_UNCERTAIN || err == ERR_CONFLICT;
-    return again ? task_fail(t, ERR_BUSY, "%s", why) : err;
-}
-
 /* --- vectors --- */
 
 static int embed(struct task *t, struct paper_work *w)
@@ -89,12 +59,12 @@ static int embed(struct task *t, struct paper_work *w)
         return err;
     err = paper_put_all(t, w);
     job_ask_end(w->job);
-    err = fault_of(t, w, err);
+    err = ai_job_error(t, w->papers->node->embedding_ai, err);
     if (err && err != ERR_CANCELED)
-        job_reason(w->job, reason_of(err));
+        job_reason(w->job, embed_reason(err));
     if (err == ERR_UNAVAILABLE)
-        return say_it_waits(t, w, err, PAPER_SERVICE_DOWN);
-    return err ? passing(t, err) : 0;
+        return say_it_waits(t, w, err, EMBED_SERVICE_DOWN);
+    return err ? embed_job_error(t, err) : 0;
 }
 
 /* --- the end --- */
@@ -102,12 +72,11 @@ static int embed(struct task *t, struct paper_work *w)
 /* It goes on when there is a service: then nodes start anew, and look at all rows. */
 static int without_service(struct task *t, struct paper_work *w)
 {
-    const char *why = "there is no embedding service: ai.embedding.url is not set";
     int err = sql_call(t, w->papers->node->sql, NULL,
                        "UPDATE embedding_unit SET state = 'pending', waits = ?,"
                        " waits_code = ?" PAPER_OF_THIS,
-                       sql_text(str_of(why)), sql_text(STR(PAPER_NO_SERVICE)), sql_text(w->job->id),
-                       sql_int(w->job->version));
+                       sql_text(STR(EMBED_NO_SERVICE_TEXT)), sql_text(STR(EMBED_NO_SERVICE)),
+                       sql_text(w->job->id), sql_int(w->job->version));
     return err ? err : JOB_WRITTEN;
 }
 

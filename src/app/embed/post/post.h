@@ -38,6 +38,7 @@
 
 #include <stdbool.h>
 
+#include "app/embed/error.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/jobs/jobs.h"
@@ -61,16 +62,6 @@ struct task;
 
 enum post_priority { POST_DROP = 0, POST_BY_HAND = 1, POST_WRITTEN = 5, POST_BATCH = 10 };
 
-/* Why a post failed, or what it waits for, by a word: besides those of the engine (jobs.h). */
-#define POST_NO_SERVICE   "no_embedding_service"
-#define POST_SERVICE_DOWN "service_down" /* the service, or a store of vectors, does not work */
-#define POST_REFUSED      "refused"      /* by the service */
-#define POST_TOO_SLOW     "too_slow"     /* the deadline passed, at every try */
-#define POST_TOO_LONG     "too_long"     /* more chunks than can be stored at once */
-#define POST_BAD_ANSWER   "bad_answer"   /* of the service, at every try */
-#define POST_REASONS                                                                               \
-    JOB_REASONS "|" POST_NO_SERVICE "|" POST_SERVICE_DOWN "|" POST_REFUSED "|" POST_TOO_SLOW       \
-                "|" POST_TOO_LONG "|" POST_BAD_ANSWER
 #define POST_STATUSES "pending|processing|completed|failed"
 
 /* Borrows n, whose jobs, ledger, runs, collections and config it uses; adds the queue. */
@@ -110,7 +101,7 @@ struct post {
     bool hide;
     int64_t version;
     struct str status;           /* of POST_STATUSES */
-    struct str error, reason;    /* p == NULL: none; reason: of POST_REASONS */
+    struct str error, reason;    /* p == NULL: none; reason: of EMBED_REASONS */
     int64_t chunks, chunks_done; /* of the embedding */
     int64_t created_ms, changed_ms;
     bool mine;

@@ -50,7 +50,7 @@ int post_of_path(struct task *t, struct api_call *c, struct post *out)
          .about = "completed: it is found by meaning; so is an empty one, which has nothing"},     \
         {"rag_error", API_TEXT, .optional = true, .most = 1000,                                    \
          .about = "why it failed, or what it waits for; for its owner and admins"},                \
-        {"reason_code", API_TEXT, .optional = true, .choices = POST_REASONS,                       \
+        {"reason_code", API_TEXT, .optional = true, .choices = EMBED_REASONS,                      \
          .about = "the same, by a word"},                                                          \
     {                                                                                              \
         "progress", API_OBJECT, .about = "of the embedding", .fields = progress_fields             \

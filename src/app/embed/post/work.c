@@ -127,7 +127,7 @@ static int leave(struct task *t, struct working *w)
         metric_add(p->dropped, 1);
         return JOB_WRITTEN;
     }
-    return err == ERR_CANCELED ? err : say_it_waits(t, w, ERR_UNAVAILABLE, POST_SERVICE_DOWN);
+    return err == ERR_CANCELED ? err : say_it_waits(t, w, ERR_UNAVAILABLE, EMBED_SERVICE_DOWN);
 }
 
 /* --- chunks, and words --- */
@@ -245,37 +245,6 @@ static int overtaken(struct task *t, struct working *w)
     return err ? err : JOB_WRITTEN;
 }
 
-/* Out of time while the service does not work: that is no try of the post. */
-static int fault_of(struct task *t, const struct working *w, int err)
-{
-    const struct node *n = w->posts->node;
-    if (err == ERR_TIMEOUT && n->embedding_ai) {
-        struct ai_state s = ai_state(n->embedding_ai, loop_now_ms(task_loop(t)));
-        if (s.open)
-            err = task_fail(t, ERR_UNAVAILABLE, "the embedding service %s", s.fault->words);
-    }
-    return err;
-}
-
-static const char *reason_of(int err)
-{
-    return err == ERR_UNAVAILABLE || err == ERR_BUSY ? POST_SERVICE_DOWN
-           : err == ERR_REFUSED                      ? POST_REFUSED
-           : err == ERR_TIMEOUT                      ? POST_TOO_SLOW
-           : err == ERR_PROTO                        ? POST_BAD_ANSWER
-           : err == ERR_LIMIT || err == ERR_INVALID  ? POST_TOO_LONG
-                                                     : JOB_OTHER;
-}
-
-/* A reply that is no good may be better the next time; what is not known to be done is done
- * again. */
-static int passing(struct task *t, int err)
-{
-    const char *why = arena_strdup(task_arena(t), task_error(t));
-    bool again = err == ERR_PROTO || err == ERR_UNCERTAIN || err == ERR_CONFLICT;
-    return again ? task_fail(t, ERR_BUSY, "%s", why) : err;
-}
-
 static int put(struct task *t, struct working *w)
 {
     struct posts *p = w->posts;
@@ -292,12 +261,12 @@ static int put(struct task *t, struct working *w)
         err = task_fail(t, outcome.err, "%s", outcome.why ? outcome.why : "it cannot be embedded");
     if (!err)
         err = after(t, w, "put");
-    err = fault_of(t, w, err);
+    err = ai_job_error(t, w->posts->node->embedding_ai, err);
     if (err && err != ERR_CANCELED)
-        job_reason(w->job, reason_of(err));
+        job_reason(w->job, embed_reason(err));
     if (err == ERR_UNAVAILABLE)
-        return say_it_waits(t, w, err, POST_SERVICE_DOWN);
-    return err ? passing(t, err) : 0;
+        return say_it_waits(t, w, err, EMBED_SERVICE_DOWN);
+    return err ? embed_job_error(t, err) : 0;
 }
 
 /* Title or hide that were changed meanwhile have been written over by what was read before. */
@@ -316,7 +285,7 @@ static int keep(struct task *t, struct working *w)
 static int embed(struct task *t, struct working *w)
 {
     if (w->chunk_count > POINTS_CHANGE_MAX) {
-        job_reason(w->job, POST_TOO_LONG);
+        job_reason(w->job, EMBED_TOO_LONG);
         return task_fail(t, ERR_INVALID, "it has %zu chunks, and at most %d can be stored",
                          w->chunk_count, POINTS_CHANGE_MAX);
     }
@@ -350,8 +319,7 @@ static int pay(struct task *t, struct working *w)
 static int without_service(struct task *t, struct working *w)
 {
     int err = CHANGE(t, w, "UPDATE tb_post SET rag_status = 'pending', waits = ?, waits_code = ?",
-                     sql_text(STR("there is no embedding service: ai.embedding.url is not set")),
-                     sql_text(STR(POST_NO_SERVICE)));
+                     sql_text(STR(EMBED_NO_SERVICE_TEXT)), sql_text(STR(EMBED_NO_SERVICE)));
     return err ? err : JOB_WRITTEN;
 }
 

@@ -65,18 +65,6 @@ static int say_it_waits(struct task *t, struct working *w, int err, const char *
     return task_fail(t, err, "%.*s", STR_ARG(why));
 }
 
-/* Out of time while the service does not work: that is no try of the document. */
-static int fault_of(struct task *t, struct working *w, int err)
-{
-    const struct node *n = w->extract->node;
-    if (err == ERR_TIMEOUT && n->ai) {
-        struct ai_state s = ai_state(n->ai, loop_now_ms(task_loop(t)));
-        if (s.open)
-            err = task_fail(t, ERR_UNAVAILABLE, "the AI service %s", s.fault->words);
-    }
-    return err;
-}
-
 /* The complaint is kept, so that a node that goes on knows it. After the last one all begins anew,
  * if the document is tried again by hand. */
 static int wrong(struct task *t, struct working *w, const char *complaint)
@@ -112,7 +100,7 @@ static int ask_part(struct task *t, struct working *w, struct extract_query *q,
         struct extract_answer answer = {.complaint = NULL};
         q->complaint = w->row.complaint;
         int err = x->ask(t, x, q, &answer);
-        err = err ? fault_of(t, w, err) : 0;
+        err = err ? ai_job_error(t, w->extract->node->ai, err) : 0;
         if (err) {
             job_reason(w->job, reason_of(err, &answer));
             return err == ERR_UNAVAILABLE ? say_it_waits(t, w, err, reason_of(err, &answer)) : err;

@@ -201,6 +201,7 @@ const words = {
             service_down: "The embedding service or the store does not work; it goes on by itself.",
             refused: "The embedding service refuses the texts. Look at the log, and at its model.",
             too_slow: "The embedding service took too long at every try.",
+            too_long: "The texts are longer than the embedding service takes.",
             bad_answer: "The embedding service gave no vectors that can be used.",
             node_lost: "The nodes that worked on it died at every try.",
         },

@@ -176,6 +176,7 @@ const words: AdminWords = {
             service_down: "向量化服务或向量库无法使用，恢复后自动继续。",
             refused: "向量化服务拒绝了这些文字。请查看日志和所用模型。",
             too_slow: "向量化服务每次都用时过长。",
+            too_long: "文本超过向量化服务可接受的长度。",
             bad_answer: "向量化服务返回的向量无法使用。",
             node_lost: "处理它的节点每次都中断了。",
         },
