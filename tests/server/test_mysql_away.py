@@ -283,13 +283,13 @@ def _(m, sim):
     audited(m)
 
 
-@with_screening("MySQL stopped before the first verdict", "--latency-ms", "4000", papers=100)
+@with_screening("MySQL stopped before the first verdict", "--latency-ms", "2200", papers=100)
 def _(m, sim):
     anna = person(m, "anna", permission=WORKERS)
     qid, papers = submit(anna, 60)
     assert wait_for(lambda: sim.stats()["requests"] >= WORKERS, 20)
     with stopped(m, m.process.pid):
-        time.sleep(4.5 * SCALE)  # by then all are answered, and wait to be written down
+        time.sleep(2.7 * SCALE)  # by then all are answered, and wait to be written down
         halt(anna, qid, "pause", "PAUSED")
         ok(wait_for(lambda: view(anna, qid)["workers"] == 0, 4), "its workers leave")
     row_follows(m, anna, qid, "PAUSED")

@@ -104,7 +104,8 @@ static int by_meaning(struct task *t, struct searches *s, const struct search_wi
         if (!f->kinds[k])
             continue;
         way->asked++;
-        err = s->sources.meaning(t, s->node->collections, collection_of(k), w->question, &q, a);
+        err = s->sources.meaning(t, s->node->collections, collection_of((enum order_kind)k),
+                                 w->question, &q, a);
         if (err && err != ERR_CANCELED && err != ERR_INVALID) {
             *a = (struct collection_answer){.degraded = true, .reason = COLLECTION_NO_ANSWER};
             err = 0;
@@ -130,14 +131,14 @@ static int by_words(struct task *t, struct searches *s, const struct search_wish
         if (!f->kinds[k])
             continue;
         way->asked++;
-        int err = s->sources.words(t, s->words, collection_of(k), w->question, &f->of[k],
-                                   ORDER_HITS_MAX, &hits, &count);
+        int err = s->sources.words(t, s->words, collection_of((enum order_kind)k), w->question,
+                                   &f->of[k], ORDER_HITS_MAX, &hits, &count);
         if (err == ERR_CANCELED)
             return err;
         if (err)
             say(way, SEARCH_NO_WORDS, true);
         for (size_t i = 0; !err && i < count; i++)
-            order_add_words(o, k, &place, hits[i].owner);
+            order_add_words(o, (enum order_kind)k, &place, hits[i].owner);
     }
     return 0;
 }
