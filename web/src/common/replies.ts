@@ -2236,6 +2236,7 @@ export interface Replies {
                 drained?: boolean | null;
                 paused?: boolean | null;
                 jobs?: number | null;
+                posts?: number | null;
                 prompt?: string | null;
                 active?: boolean | null;
                 name?: string | null;
@@ -2271,6 +2272,7 @@ export interface Replies {
                 drained?: boolean | null;
                 paused?: boolean | null;
                 jobs?: number | null;
+                posts?: number | null;
                 prompt?: string | null;
                 active?: boolean | null;
                 name?: string | null;
@@ -2351,6 +2353,7 @@ export interface Replies {
                 | "service_down"
                 | "refused"
                 | "too_slow"
+                | "too_long"
                 | "bad_answer"
                 | null;
         }[];
