@@ -136,11 +136,20 @@ static int fill_queue(struct task *t, struct jobs_queue *q, struct role_turn *tu
     return 0;
 }
 
+/* The rows of one kind that cannot be read hold up no other queue. */
 int jobs_refill_role(struct task *t, void *arg, struct role_turn *turn)
 {
     struct jobs *j = arg;
-    int err = 0;
-    for (size_t i = 0; !err && i < j->count; i++)
-        err = fill_queue(t, j->queues[i], turn);
-    return err;
+    const char *why = NULL;
+    int first = 0;
+    for (size_t i = 0; i < j->count; i++) {
+        int err = fill_queue(t, j->queues[i], turn);
+        if (err == ERR_CANCELED)
+            return err;
+        if (err && !first) {
+            first = err;
+            why = arena_strdup(task_arena(t), task_error(t));
+        }
+    }
+    return first ? task_fail(t, first, "%s", why) : 0;
 }

@@ -434,6 +434,38 @@ static void test_redis_lost(struct task *t, void *arg)
     end(t, &s);
 }
 
+/* Rows that cannot be read hold up their own queue alone. */
+static void test_rows_lost(struct task *t, void *arg)
+{
+    static const struct job_rows nowhere = {.table = "no_such_table",
+                                            .id = "id",
+                                            .uid = "uid",
+                                            .position = "n",
+                                            .version = "1",
+                                            .priority = "1",
+                                            .created = "created_at",
+                                            .changed = "changed_at",
+                                            .state = "state",
+                                            .error = "error",
+                                            .pending = "pending",
+                                            .working = "working",
+                                            .completed = "completed",
+                                            .failed = "failed"};
+    struct side s;
+    struct role_turn turn = {.locked = false};
+    (void)arg;
+    begin(t, &s);
+    plain.rows = &nowhere; /* the first of both */
+    say(t, &node, STR("FLUSHALL"));
+    add_row(t, "a", 5, 1);
+    is_int(jobs_refill_role(t, s.jobs, &turn), ERR_REFUSED, "rows of one kind cannot be read");
+    ok(strstr(task_error(t), "no_such_table") != NULL, "which is told: %s", task_error(t));
+    go(&s);
+    ok(await(t, rows_in(t, "completed") == 1), "jobs of the other kind are done");
+    end(t, &s);
+    plain.rows = NULL;
+}
+
 static void test_mysql_away(struct task *t, void *arg)
 {
     struct side s;
@@ -457,9 +489,9 @@ static void test_mysql_away(struct task *t, void *arg)
 int main(void)
 {
     static void (*const tests[])(struct task * t, void *arg) = {
-        make_table, test_order,       test_oldest, test_closed,     test_versions,   test_leases,
-        test_fence, test_drain,       test_tries,  test_deadly,     test_holds,      test_limits,
-        test_rows,  test_row_version, test_pause,  test_redis_lost, test_mysql_away,
+        make_table, test_order,       test_oldest, test_closed,     test_versions,  test_leases,
+        test_fence, test_drain,       test_tries,  test_deadly,     test_holds,     test_limits,
+        test_rows,  test_row_version, test_pause,  test_redis_lost, test_rows_lost, test_mysql_away,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
