@@ -34,7 +34,7 @@ from screen_world import (BIN, BLOCK_PAPERS, HERTZ, JOURNAL_PAPERS, LAST_YEAR, F
                           Trouble, World, pieces_of, process, read, wait_for)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DIR, PG_BIN = os.environ["PEERS_DIR"], os.environ["PG_BIN"]
+DIR, PG_BIN = os.environ["PEERS_DIR"], os.environ.get("PG_BIN", "")
 NOBODY = 65534
 QUESTION = "Which treatment of heart failure works?"
 STATUS, RESULTS = "query:1:bench:status", "result:1:bench"
