@@ -60,7 +60,8 @@ def ok(held, name, *details):
     global _count, _failed
     _count += 1
     _failed += not held
-    print(f"{'' if held else 'not '}ok {_count} - {name}", flush=True)
+    line = " ".join(str(name).splitlines())
+    print(f"{'' if held else 'not '}ok {_count} - {line}", flush=True)
     if not held:
         for line in "\n".join(str(d) for d in details).splitlines():
             print("#", line, flush=True)
