@@ -100,8 +100,17 @@ static void test_queues(struct task *t, void *arg)
     ok(strstr(last, "1 jobs of queue plan wait"), "%s", last);
     now.queues[0] = (struct jobs_look){.name = "plan", .working = 1};
     expect(t, "", "while it is tried that lasts");
+    now.queues[0] = (struct jobs_look){.name = "plan", .delayed = 1};
+    expect(t, "", "also when it was taken between the count and the look at its age");
+    now.queues[0] = (struct jobs_look){.name = "plan", .held = 1};
+    expect(t, "", "or is held, without the rate or the permission");
     now.queues[0].done = 1;
     expect(t, "ended queue:plan;", "until it is done, or another one");
+    now.queues[0].oldest_ms = 660000;
+    now.queues[0].delayed = 1;
+    expect(t, "begun queue:plan;", "the next one");
+    now.queues[0] = (struct jobs_look){.name = "plan", .done = 1};
+    expect(t, "ended queue:plan;", "a queue that is empty, withdrawn or dropped");
     now.queues[1].failed = 59;
     expect(t, "", "nine failures");
     now.queues[1].failed = 60;

@@ -192,10 +192,11 @@ static bool mostly_fails(struct task *t, struct alerts_window *w, const struct j
     return !begins && failed >= FAILURES_MIN && failed >= done;
 }
 
-/* All that waited is in work, and nothing has ended since the last look: it may wait again. */
-static bool only_works(const struct jobs_look *l, int64_t ended)
+/* There are jobs, and none has ended since the last look. What waited may be in work, and may wait
+ * again; it may also have been taken between the look's count and the look at its age. */
+static bool stands_still(const struct jobs_look *l, int64_t ended)
 {
-    return l->working && !l->waiting && !l->delayed && l->done + l->failed == ended;
+    return l->waiting + l->delayed + l->held + l->working > 0 && l->done + l->failed == ended;
 }
 
 static bool watch_queues(struct task *t, struct alerts *a, const struct overview_data *d)
@@ -214,7 +215,7 @@ static bool watch_queues(struct task *t, struct alerts *a, const struct overview
             news |= is_so(t, a, late, "%lld jobs of queue %s wait, the oldest for %lld minutes",
                           (long long)(l->waiting + l->delayed), l->name,
                           (long long)l->oldest_ms / 60000);
-        else if (!l->paused && only_works(l, a->ended[i]))
+        else if (!l->paused && stands_still(l, a->ended[i]))
             keep(a, late);
         a->ended[i] = l->done + l->failed;
         if (mostly_fails(t, &a->windows[i], l, e && !e->over))
