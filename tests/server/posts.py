@@ -1,6 +1,7 @@
 """Posts over HTTP, for whole-server tests: an embedding service of their own, and what became of a
 post."""
 import contextlib
+import re
 import struct
 import urllib.parse
 
@@ -22,6 +23,9 @@ def services(sim, **settings):
 def add_key(m, key="sk-embedding"):
     sql(m, "INSERT INTO api_list (api_key, service, rpm_limit, tpm_limit)"
            f" VALUES ('{key}', 'embedding', 1000000, 1000000000)")
+    limit = r'^millrace_keyring_requests_limit\{.*service="embedding".*\} (\d+)$'
+    assert wait_for(lambda: set(re.findall(limit, m.get("/metrics").body.decode(), re.M)) ==
+                    {"1000000"}, 10), "every node knows the key"
 
 
 @contextlib.contextmanager
@@ -123,6 +127,7 @@ def hurry(m):
     link = redis_link(m)
     for job in link("ZRANGE", f"jobs:{QUEUE}:delays", 0, -1):
         link("ZADD", f"jobs:{QUEUE}:delays", "XX", 1, job)
+    link("XADD", f"jobs:{QUEUE}:wake", "MAXLEN", 1, "*", "at", 1)  # a node may wait for the delay
 
 
 def paused(root, on=True):

@@ -211,8 +211,8 @@ def _():
         log = m.log()
     took = float(re.search(r"the sample is loaded, after ([0-9.]+) s", log)[1])
     hits = []
-    for i in range(7):
-        # One while tables are made, two while the sample is made, four while it is loaded.
+    for i in range(5):
+        # One while tables are made, two while the sample is made, two while it is loaded.
         m = Millrace(data=folder() + "/v" if i < 1 else None, env=env).launch()
         if i < 1:
             wait_for(lambda: "MariaDB started" in m.log(), 40)
@@ -222,7 +222,7 @@ def _():
             while not os.path.exists(f"{m.data}/sample") and m.process.poll() is None:
                 pass
             time.sleep(dice.uniform(0, 0.005))
-        elif i < 5:
+        elif i < 4:
             wait_for(lambda: is_made(m), 40)
             time.sleep(dice.uniform(0, took * 0.3))
         else:
