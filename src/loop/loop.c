@@ -205,8 +205,18 @@ int64_t loop_now_us(const struct loop *l)
 int64_t loop_wall_ms(const struct loop *l)
 {
     if (l->virtual_time)
-        return VIRTUAL_WALL_MS + l->now_ms - VIRTUAL_START_MS;
-    return time_wall_us() / 1000;
+        return VIRTUAL_WALL_MS + l->now_ms - VIRTUAL_START_MS + l->wall_ahead_ms;
+    return time_wall_us() / 1000 + l->wall_ahead_ms;
+}
+
+void loop_set_wall_ahead(struct loop *l, int64_t ms)
+{
+    l->wall_ahead_ms = ms;
+}
+
+int64_t loop_wall_ahead(const struct loop *l)
+{
+    return l->wall_ahead_ms;
 }
 
 size_t loop_task_count(const struct loop *l)

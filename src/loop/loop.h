@@ -30,7 +30,11 @@ void loop_run(struct loop *l); /* returns when the last task has ended */
 
 int64_t loop_now_ms(const struct loop *l);  /* monotonic, as of this turn */
 int64_t loop_now_us(const struct loop *l);  /* monotonic, read now; for measuring */
-int64_t loop_wall_ms(const struct loop *l); /* since 1970, UTC */
+int64_t loop_wall_ms(const struct loop *l); /* since 1970, UTC, on the clock of all machines */
+
+/* The clock of all machines is so far ahead of this machine's. 0 at first. */
+void loop_set_wall_ahead(struct loop *l, int64_t ms);
+int64_t loop_wall_ahead(const struct loop *l);
 
 uint64_t loop_random(struct loop *l); /* for jitter and sampling, not for secrets */
 /* Unguessable bytes from the kernel, or from the seed if one was given. */

@@ -22,6 +22,7 @@ struct loop {
     struct event_base *base;
     struct event *tick; /* ends a poll when the next timer is due */
     int64_t now_ms;
+    int64_t wall_ahead_ms;
     bool virtual_time;
 
     struct list ready;         /* tasks, by task.link */

@@ -41,6 +41,8 @@ struct crew *crew_new(struct node *n)
     buf_init(&c->json);
     c->worker_gauge =
         metric(n->metrics, METRIC_GAUGE, "millrace_workers", "", "Workers of this node.");
+    c->clock_gauge = metric(n->metrics, METRIC_GAUGE, "millrace_clock_behind_redis_seconds", "",
+                            "How far this machine's clock is behind Redis'; negative: ahead.");
     c->judged = metric(n->metrics, METRIC_COUNTER, name, "outcome=\"judged\"", help);
     c->failed = metric(n->metrics, METRIC_COUNTER, name, "outcome=\"failed\"", help);
     c->skipped = metric(n->metrics, METRIC_COUNTER, name, "outcome=\"skipped\"", help);
@@ -482,6 +484,7 @@ static int beat(struct task *t, struct crew *c)
     int err = members_beat(t, &c->members, &note);
     if (!err)
         c->beaten_ms = loop_now_ms(task_loop(t));
+    metric_set(c->clock_gauge, loop_wall_ahead(n->loop) / 1000);
     return err;
 }
 

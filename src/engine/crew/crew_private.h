@@ -36,7 +36,7 @@ struct crew {
     bool drained;         /* as the last heartbeat had it */
     bool stirred;         /* something has changed: run a round soon */
     int64_t managed_ms, beaten_ms;
-    int64_t *worker_gauge, *judged, *failed, *skipped;
+    int64_t *worker_gauge, *clock_gauge, *judged, *failed, *skipped;
 };
 
 /* A run that has, had or will have workers here. */

@@ -6,9 +6,12 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+
+#define TOLD_MS 1000 /* a difference of clocks that an operator should know of */
 
 /* --- the heartbeat --- */
 
@@ -74,9 +77,31 @@ static int by_incarnation(const void *a, const void *b)
     return (x->incarnation > y->incarnation) - (x->incarnation < y->incarnation);
 }
 
+/* redis_ms was Redis' time at some moment since sent_ms. */
+static void follow_clock(struct loop *l, int64_t sent_ms, int64_t redis_ms)
+{
+    int64_t half_ms = (loop_wall_ms(l) - sent_ms) / 2;
+    int64_t behind_ms = redis_ms - (sent_ms + half_ms);
+    /* Negative: this machine's clock was set back meanwhile; the next heartbeat tells. */
+    if (half_ms < 0 || llabs(behind_ms) <= half_ms + MEMBER_CLOCK_MS)
+        return;
+    int64_t was_ms = loop_wall_ahead(l), ahead_ms = was_ms + behind_ms;
+    if (llabs(ahead_ms) <= MEMBER_CLOCK_MS)
+        ahead_ms = 0;
+    loop_set_wall_ahead(l, ahead_ms);
+    if (llabs(ahead_ms) < TOLD_MS && llabs(was_ms) >= TOLD_MS)
+        log_info("clock", "this machine's clock agrees with Redis' again");
+    else if (llabs(ahead_ms - was_ms) >= TOLD_MS)
+        log_warn("clock",
+                 "this machine's clock is %.1f s %s Redis', which is used instead where machines "
+                 "must agree; see that both are set by NTP: certificates and logs need it",
+                 (double)llabs(ahead_ms) / 1000, ahead_ms >= 0 ? "behind" : "ahead of");
+}
+
 int members_beat(struct task *t, struct members *m, const struct member_note *note)
 {
     struct arena *a = task_arena(t);
+    int64_t sent_ms = loop_wall_ms(task_loop(t));
     uint64_t epoch = redis_epoch(m->redis);
     const struct redis_reply *r;
     int err = SCRIPT(t, m->redis, node_beat, &r, .nodes = key_nodes, .notes = key_nodes_info,
@@ -84,13 +109,14 @@ int members_beat(struct task *t, struct members *m, const struct member_note *no
                      .silent_ms = str_int(a, MEMBER_SILENT_MS), .note = note_json(t, note));
     if (err)
         return err;
-    if (r->type != REDIS_ARRAY)
+    if (r->type != REDIS_ARRAY || r->count == 0 || r->items[0]->type != REDIS_INT)
         return task_fail(t, ERR_PROTO, "script node_beat returned something else");
+    follow_clock(task_loop(t), sent_ms, r->items[0]->integer);
     if (m->epoch != epoch)
         m->since_ms = loop_now_ms(task_loop(t));
     m->epoch = epoch;
     m->count = 0;
-    for (size_t i = 0; i + 1 < r->count && m->count < MEMBERS_MAX; i += 2)
+    for (size_t i = 1; i + 1 < r->count && m->count < MEMBERS_MAX; i += 2)
         m->count += read_member(a, r->items[i]->str, r->items[i + 1]->str, &m->list[m->count]);
     qsort(m->list, m->count, sizeof *m->list, by_incarnation);
     return 0;

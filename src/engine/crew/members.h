@@ -6,7 +6,11 @@
  *
  * For MEMBER_SILENT_MS after a connection to Redis was made, silence means nothing: no node could
  * be heard before, if it was Redis that was away. That is so with the same generation, too: hence
- * the epoch of the connection. */
+ * the epoch of the connection.
+ *
+ * Clocks of machines need not agree: each heartbeat compares this machine's with Redis', and times
+ * that machines compare (loop_wall_ms) are on Redis' clock from then on. A clock of a machine that
+ * is set anew is wrong for one MEMBER_BEAT_MS; times that one node measures are monotonic. */
 #ifndef ENGINE_CREW_MEMBERS_H
 #define ENGINE_CREW_MEMBERS_H
 
@@ -15,6 +19,7 @@
 #define MEMBER_BEAT_MS   500
 #define MEMBER_SILENT_MS 4000
 #define MEMBERS_MAX      256 /* further ones are ignored */
+#define MEMBER_CLOCK_MS  100 /* clocks that differ by less agree */
 
 struct member {
     uint64_t incarnation;

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "engine/store/keys.h"
@@ -77,6 +78,30 @@ static void test_life(struct task *t, void *arg)
     ok(members_beat(t, &a.members, NULL) == 0 && a.members.count == 1,
        "a node that leaves is removed");
     close_node(t, &b);
+    close_node(t, &a);
+}
+
+/* A machine whose clock is off, by more or less than what counts. */
+static void test_clock(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node a;
+    struct loop *l = task_loop(t);
+    open_node(t, &a, 0xa);
+    check(beat(t, &a, true, 0) == 0);
+    is_int(loop_wall_ahead(l), 0, "clocks that agree are left alone");
+    int64_t true_ms = loop_wall_ms(l), off_ms[] = {-60000, 60000, -500};
+    for (size_t i = 0; i < sizeof off_ms / sizeof *off_ms; i++) {
+        loop_set_wall_ahead(l, off_ms[i]); /* as if this machine's were off by as much */
+        check(beat(t, &a, true, 0) == 0);
+        int64_t since_ms = loop_wall_ms(l) - true_ms;
+        ok(since_ms >= 0 && since_ms < 5000 && llabs(loop_wall_ahead(l)) < 300,
+           "%lld ms: Redis' clock is used", (long long)off_ms[i]);
+    }
+    loop_set_wall_ahead(l, 20);
+    check(beat(t, &a, true, 0) == 0);
+    is_int(loop_wall_ahead(l), 20, "what a reply takes is no difference");
+    loop_set_wall_ahead(l, 0);
     close_node(t, &a);
 }
 
@@ -171,6 +196,7 @@ int main(void)
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     store_redis_start(&store, NULL);
     tap_task(test_life, NULL, true);
+    tap_task(test_clock, NULL, true);
     test_share();
     tap_task(test_claims, NULL, true);
     store_redis_stop(&store);

@@ -8,7 +8,8 @@
 --   arg note: what it says of itself, as JSON; '' if it leaves
 -- nodes is a sorted set of incarnations by their last heartbeat; notes and lost are hashes of
 -- notes.
--- Returns incarnation, note, incarnation, note, ... Idempotent but for the time of the heartbeat.
+-- Returns the time in ms, incarnation, note, incarnation, note, ... Idempotent but for the time of
+-- the heartbeat.
 local LOST_MAX = 256
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -29,7 +30,7 @@ for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS.nodes, '-inf', since)) do
     redis.call('ZREM', KEYS.nodes, dead)
     redis.call('HDEL', KEYS.notes, dead)
 end
-local living = {}
+local living = {now}
 for _, node in ipairs(redis.call('ZRANGE', KEYS.nodes, 0, -1)) do
     living[#living + 1] = node
     living[#living + 1] = redis.call('HGET', KEYS.notes, node) or ''
