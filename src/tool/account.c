@@ -71,7 +71,8 @@ static void settle(struct task *t, struct cache *c)
 {
     int err = 0;
     for (int i = 0;
-         i < 100 && err != ERR_CANCELED && !cache_role(t, c, NULL) && !cache_trusts_redis(c); i++)
+         i < 100 && err != ERR_CANCELED && cache_role(t, c, NULL) >= 0 && !cache_trusts_redis(c);
+         i++)
         err = backoff_wait(t, &(struct backoff){.ms = 10});
 }
 

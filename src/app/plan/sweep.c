@@ -51,7 +51,7 @@ int plans_role(struct task *t, void *arg, struct role_turn *turn)
     int64_t now_ms = loop_now_ms(task_loop(t));
     (void)turn;
     if (!redis_up(r) || (now_ms < p->due_ms && redis_epoch(r) == p->tried_epoch))
-        return 0;
+        return ROLE_IDLE;
     p->tried_epoch = redis_epoch(r);
     p->due_ms = now_ms + TELL_EACH_MS;
     return tell_all(t, p);

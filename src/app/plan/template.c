@@ -162,7 +162,7 @@ int plan_templates_role(struct task *t, void *arg, struct role_turn *turn)
     uint64_t epoch = redis_epoch(p->redis);
     bool fresh = epoch != p->told_epoch;
     if (!redis_up(p->redis) || (!fresh && loop_now_ms(task_loop(t)) < p->due_ms))
-        return 0;
+        return ROLE_IDLE;
     p->due_ms = loop_now_ms(task_loop(t)) + TELL_EACH_MS;
     int err = plan_templates_tell(t, p, fresh);
     /* After a reconnect it is repeated: the server may be another one. */

@@ -22,7 +22,6 @@ struct cache {
      * while this node is cut off, it cannot write changes to the same server. */
     uint64_t drained_epoch, tried_epoch;
     int64_t drain_due_ms;
-    int drain_err; /* of the last try */
     bool said_trusted;
     struct generation vetted; /* all of its records are trusted, or marked */
 

@@ -313,11 +313,12 @@ int cache_role(struct task *t, void *arg, struct role_turn *turn)
     struct cache *c = arg;
     int64_t now_ms = loop_now_ms(task_loop(t));
     bool due = now_ms >= c->drain_due_ms || redis_epoch(c->redis) != c->tried_epoch;
+    int err = ROLE_IDLE;
     if (due && redis_up(c->redis)) {
         c->tried_epoch = redis_epoch(c->redis);
         c->drain_due_ms = now_ms + DRAIN_EACH_MS;
-        c->drain_err = drain(t, c);
+        err = drain(t, c);
     }
     say_trust(c);
-    return c->drain_err; /* a round that did not drain changes nothing */
+    return err;
 }

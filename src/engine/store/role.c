@@ -78,6 +78,8 @@ static int take(struct task *t, struct role_state *s)
 
 static void report(struct task *t, struct role_state *s, int err)
 {
+    if (err == ROLE_IDLE)
+        return;
     bool failed = err < 0 && err != ERR_BUSY && err != ERR_CONFLICT && err != ERR_CANCELED;
     if (failed && s->last >= 0)
         log_warn(s->role.name, "%s: %s; it is tried again", s->role.complaint, task_error(t));
@@ -115,7 +117,8 @@ static int pause(struct task *t, struct role_state *s, int err)
     const struct role *r = &s->role;
     int64_t most = r->each_ms_max > r->each_ms ? r->each_ms_max : r->each_ms;
     bool failed = err < 0 && err != ERR_BUSY && err != ERR_CONFLICT;
-    s->pause_ms = failed ? s->pause_ms * 2 : r->each_ms;
+    if (err != ROLE_IDLE)
+        s->pause_ms = failed ? s->pause_ms * 2 : r->each_ms;
     if (s->pause_ms > most)
         s->pause_ms = most;
     return err == ROLE_MORE ? task_yield(t) : task_sleep(t, loop_jitter(task_loop(t), s->pause_ms));

@@ -16,7 +16,9 @@
 struct group;
 struct roles;
 
-#define ROLE_MORE 1 /* a round's result: more is waiting, the next round begins at once */
+/* A round's result besides 0. */
+#define ROLE_MORE 1 /* more is waiting, the next round begins at once */
+#define ROLE_IDLE 2 /* nothing was tried, and so nothing has failed or works again */
 
 /* The lock of a round under way. */
 struct role_turn {
@@ -25,7 +27,7 @@ struct role_turn {
     int64_t ms, kept_ms;
 };
 
-/* One round, in a scope of its own. 0, ROLE_MORE, or an ERR_ code with its text. */
+/* One round, in a scope of its own. 0, ROLE_*, or an ERR_ code with its text. */
 typedef int role_fn(struct task *t, void *arg, struct role_turn *turn);
 
 struct role {

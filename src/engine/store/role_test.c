@@ -147,6 +147,34 @@ static void test_failure(struct task *t, void *arg)
     close_two(t, &one, &two);
 }
 
+/* Rounds that try nothing, between those that fail. */
+static void test_idle(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side one;
+    struct buf lines;
+    buf_init(&lines);
+    open_side(t, &one);
+    clear(t, &one);
+    log_capture(&lines);
+    start(&one);
+    for (int i = 0; i < 3; i++) {
+        one.result = ERR_UNAVAILABLE;
+        check(wait_rounds(t, &one, one.rounds + 2));
+        one.result = ROLE_IDLE;
+        check(wait_rounds(t, &one, one.rounds + 2));
+    }
+    is_int(times(buf_str(&lines), STR("the store is away")), 1, "they are no success: one line");
+    is_int(times(buf_str(&lines), STR("works again")), 0, "and none that it works again");
+    one.result = 0;
+    check(wait_rounds(t, &one, one.rounds + 2));
+    log_capture(NULL);
+    is_int(times(buf_str(&lines), STR("works again")), 1, "until it does");
+    buf_release(&lines);
+    end(t, &one);
+    close_side(t, &one);
+}
+
 static void test_drain(struct task *t, void *arg)
 {
     (void)arg;
@@ -226,6 +254,7 @@ int main(void)
     store_redis_start(&store, NULL);
     tap_task(test_one_at_a_time, NULL, true);
     tap_task(test_failure, NULL, true);
+    tap_task(test_idle, NULL, true);
     tap_task(test_drain, NULL, true);
     tap_task(test_end, NULL, true);
     tap_task(test_restart, NULL, true);
