@@ -14,6 +14,8 @@ PACKAGES_WEB="nodejs npm"
 PACKAGES_BROWSER="chromium fonts-noto-cjk"
 PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl curl procps nodejs"
 PACKAGES_TEST="$PACKAGES_TEST liblua5.1-0-dev bibutils python3-pybtex"
+# Networks of machines, and clocks that do not agree.
+PACKAGES_TEST="$PACKAGES_TEST iproute2 nftables libfaketime"
 # For a Debian in a folder, in which the package is tried in the sandbox of its unit.
 PACKAGES_SYSTEM="debootstrap lintian systemd python3-seccomp"
 

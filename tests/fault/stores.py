@@ -118,6 +118,8 @@ class Stores:
 class Sim:
     """The AI, with what goes wrong there."""
 
+    host = reached_at = "127.0.0.1"
+
     def __init__(self, seed, latency_ms, fail, extract_fault=0, embed_fault=0):
         self.args = ["sim", "--latency-ms",
                      str(latency_ms), "--jitter-ms",
@@ -130,7 +132,7 @@ class Sim:
     def start(self, *args):
         self.out = open(os.path.join(folder(), "out"), "wb")
         self.process = subprocess.Popen(
-            [BIN, *self.args, "--listen", f"127.0.0.1:{self.port}",
+            [BIN, *self.args, "--listen", f"{self.host}:{self.port}",
              *(args or ("--fail", self.fail, *self.wrong))],
             env=environment(), stdout=self.out, stderr=self.out, start_new_session=True)
         found = wait_for(lambda: re.search(rb"http://[^\s/]*:(\d+)", read(self.out.name)))
@@ -163,7 +165,7 @@ class Server(Millrace):
     def __init__(self, stores, sim, **settings):
         super().__init__(
             data=folder(), env={
-                "MILLRACE_NODES": "1", "MILLRACE_AI_URL": f"http://127.0.0.1:{sim.port}/v1",
+                "MILLRACE_NODES": "1", "MILLRACE_AI_URL": f"http://{sim.reached_at}:{sim.port}/v1",
                 "MILLRACE_AI_TIMEOUT_MS": "1500", **settings, **stores.settings()})
         self.lock = threading.Lock()
         self.old_ports = []
