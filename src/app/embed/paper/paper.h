@@ -15,9 +15,10 @@
  *   3. What has left goes: its row says so, then points go, then words and the row together.
  *   4. What is new or changed gets words and a row with its digest, and space 0, together. So each
  *      owner that has points or words has a row.
- *   5. Papers without vectors of the space of today are embedded, up to PAPER_PUT chunks at a time,
- *      and together with those of other units (put.c): most years of a journal have fewer papers
- *      than a batch of the service has room for. Then their rows name that space.
+ *   5. Papers without vectors of the space of today are embedded, in full batches of the service
+ *      that begin and end where they may within units (put.c): most years of a journal have fewer
+ *      papers than a batch has room for. When all of up to PAPER_PUT chunks of a unit are stored,
+ *      their rows name that space.
  *   6. The row of the unit gets its counts, and is completed by the engine. What it was made of
  *      (digest) is the block's as it was before the papers were read: what changes later is found.
  *
@@ -54,8 +55,7 @@ struct task;
 #define PAPER_PRIORITY       10
 #define PAPER_UNIT           1000 /* papers; a unit that grows to twice as many is cut anew */
 #define PAPER_SLICES_MAX     1000
-#define PAPER_PUT            256 /* chunks that a unit brings at a time: full batches */
-#define PAPER_PUT_UNITS      16  /* that bring some to one collection_put */
+#define PAPER_PUT            256 /* chunks that a unit brings at a time */
 #define PAPER_CHUNK_TOKENS   500 /* as of posts: most papers are one chunk */
 #define PAPER_OVERLAP_TOKENS 100
 #define PAPER_CHUNKS_MAX     16 /* of a paper: what is behind them is found by words alone */

@@ -5,7 +5,7 @@
  *   read.c    the papers of a unit, out of blocks
  *   want.c    units are queued; MySQL alone
  *   work.c    a job, from its row to its end
- *   put.c     its papers get vectors, together with those of other units
+ *   put.c     its papers get vectors, in full batches with those of other units
  *   write.c   its steps that change rows of papers
  *   space.c   a new model, and what loads have changed: the roles
  *   look.c    how far it is */
@@ -16,7 +16,6 @@
 #include "engine/search/collection.h"
 #include "engine/search/words.h"
 #include "engine/setup/node.h"
-#include "loop/gather.h"
 #include "loop/sync.h"
 #include "wire/sql.h"
 
@@ -24,11 +23,19 @@
 #define PAPER_LARGE   256  /* papers: few units of more are in memory at once */
 #define PAPER_LEAVING (-1) /* embedding_paper.version: its points and words are being removed */
 
+struct paper_puts {            /* put.c */
+    struct list line;          /* struct bringing: papers that are to be put, in their order */
+    int64_t since_ms;          /* when the line began, or some of it were taken */
+    size_t coming;             /* units that are being read */
+    size_t putters, under_way; /* under_way: of them, in a put */
+    bool looks;                /* one of them looks at the line, or is about to */
+    struct waitq news;
+};
+
 struct papers {
     struct node *node;
     struct job_kind kind;
-    struct gather puts; /* chunks of several units in one collection_put (put.c) */
-    int64_t put_turn;
+    struct paper_puts puts;
     struct sem large; /* units of more than PAPER_LARGE papers in memory */
     int64_t *embedded, *chunks, *worded, *dropped, *refused, *overtaken;
     int64_t load_seen; /* the last load whose changes are queued; -1: none yet */
@@ -104,6 +111,9 @@ MUST_CHECK int paper_write_space(struct task *t, struct paper_work *w,
 /* --- put.c --- */
 
 void paper_puts_init(struct papers *p);
+/* A unit is being read, and will bring papers; it has them, or there are none. */
+void paper_comes(struct papers *p);
+void paper_came(struct papers *p);
 /* Vectors for those papers of a unit that have none of the space of today, and their rows. */
 MUST_CHECK int paper_put_all(struct task *t, struct paper_work *w);
 
