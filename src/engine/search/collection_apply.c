@@ -243,10 +243,10 @@ static int put_owners(struct load *l, const struct owners *o)
         first[n++] = sql_int(owner);
         first[n++] = sql_int(owner);
         first[n++] = sql_int(part);
-        err = sql_owners(t, l->c,
-                         "SELECT " COLUMNS TABLES " WHERE v.space = ? AND (v.owner > ? OR"
-                         " (v.owner = ? AND v.part > ?)) AND v.owner IN",
-                         " ORDER BY v.owner, v.part LIMIT 256", first, n, o->all, o->count, &r);
+        err = sql_on_list(t, l->c,
+                          "SELECT " COLUMNS TABLES " WHERE v.space = ? AND (v.owner > ? OR"
+                          " (v.owner = ? AND v.part > ?)) AND v.owner IN",
+                          " ORDER BY v.owner, v.part LIMIT 256", first, n, o->all, o->count, &r);
         rows = err ? 0 : r.count;
         for (size_t i = 0; i < rows && !err; i++) {
             const struct sql_value *row = sql_row(&r, i);
@@ -270,10 +270,10 @@ static int tag_owners(struct load *l, const struct owners *o)
     struct sql_rows r;
     if (!o->count)
         return 0;
-    int err = sql_owners(l->t, l->c,
-                         "SELECT owner, flags, journal, year, title FROM point_owner"
-                         " WHERE collection = ? AND owner IN",
-                         "", &sql_text(shelf_name(l->shelf)), 1, o->all, o->count, &r);
+    int err = sql_on_list(l->t, l->c,
+                          "SELECT owner, flags, journal, year, title FROM point_owner"
+                          " WHERE collection = ? AND owner IN",
+                          "", &sql_text(shelf_name(l->shelf)), 1, o->all, o->count, &r);
     for (size_t i = 0; i < r.count && !err; i++) {
         const struct sql_value *row = sql_row(&r, i);
         struct point_tags tags = {

@@ -19,25 +19,10 @@ struct change { /* of documents, in a transaction */
     bool gone;      /* the space was given up meanwhile */
 };
 
-int sql_owners(struct task *t, struct sql *c, const char *begin, const char *end,
-               const struct sql_value *first, size_t first_count, const uint64_t *owners,
-               size_t count, struct sql_rows *out)
-{
-    struct arena *a = task_arena(t);
-    size_t marks = sql_padded(count);
-    struct sql_value *v = ARENA_ARRAY(a, struct sql_value, first_count + marks);
-    check(count > 0);
-    for (size_t i = 0; i < first_count; i++)
-        v[i] = first[i];
-    for (size_t i = 0; i < marks; i++)
-        v[first_count + i] = sql_int((int64_t)owners[i < count ? i : count - 1]);
-    return sql_on_argv(t, c, sql_marks(a, begin, marks, end), first_count + marks, v, out);
-}
-
 static int owners_argv(struct task *t, struct sql *c, const char *begin, struct sql_value first,
                        const uint64_t *owners, size_t count, struct sql_rows *out)
 {
-    return sql_owners(t, c, begin, "", &first, 1, owners, count, out);
+    return sql_on_list(t, c, begin, "", &first, 1, owners, count, out);
 }
 
 /* --- tickets --- */
