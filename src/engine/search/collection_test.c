@@ -85,6 +85,52 @@ static void test_outcomes(struct task *t, void *arg)
     world_close(t, &w);
 }
 
+/* Of three documents the second may not be changed. */
+static int second_is_late(struct task *t, struct sql *c, void *arg, bool *may)
+{
+    int *calls = arg;
+    (void)t;
+    check(c && may[0] && may[1] && may[2]);
+    may[1] = false;
+    ++*calls;
+    return 0;
+}
+
+static void test_fence(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a;
+    int64_t space;
+    int calls = 0;
+    struct str texts[] = {STR("granite"), STR("basalt"), STR("oak")};
+    struct collection_document docs[3];
+    struct collection_outcome o[3];
+    struct collection_fence fence = {second_is_late, &calls};
+    uint64_t owners[] = {1, 2, 3};
+    for (size_t i = 0; i < 3; i++)
+        docs[i] = (struct collection_document){
+            .owner = owners[i], .version = 1, .chunks = &texts[i], .chunk_count = 1};
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    is_int(
+        collection_put_fenced(t, a.all, COLLECTION_POSTS, docs, 3, &ai_for_run, &fence, o, &space),
+        0, "a put with a fence");
+    ok(!o[0].err && o[1].err == ERR_CONFLICT && !o[2].err, "that one document does not pass");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector"), 2, "stores the others");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector WHERE owner = 2"), 0, "alone");
+    check(collection_put(t, a.all, COLLECTION_POSTS, docs, 3, &ai_for_run, o, &space) == 0);
+    is_int(collection_drop_fenced(t, a.all, COLLECTION_POSTS, owners, 3, &fence), 0,
+           "a drop with a fence");
+    is_int(sql_number(t, &a, "SELECT owner FROM point_vector"), 2, "leaves that document");
+    struct collection_answer got;
+    is_int(best_of(t, &a, "basalt", &got), 2, "which is found");
+    is_int((int64_t)got.count, 1, "alone");
+    is_int(calls, 2, "the fence was asked once each");
+    node_close(&a);
+    world_close(t, &w);
+}
+
 static void test_tags(struct task *t, void *arg)
 {
     (void)arg;
@@ -247,6 +293,7 @@ int main(void)
     start_stores();
     tap_task(test_put, NULL, true);
     tap_task(test_outcomes, NULL, true);
+    tap_task(test_fence, NULL, true);
     tap_task(test_tags, NULL, true);
     tap_task(test_like, NULL, true);
     tap_task(test_odd, NULL, true);

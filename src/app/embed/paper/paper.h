@@ -28,8 +28,9 @@
  *   - a paper that changes its journal or year is taken over by its new unit, unless the old one is
  *     removing it just then: the new one waits for that;
  *   - a job that was overtaken (its node stood still, the unit was worked on in a later version)
- *     finds that after it has stored vectors: their rows lose the space, and the unit is queued
- *     again;
+ *     changes no vectors of papers whose rows say otherwise by now: the change looks at the rows,
+ *     and locks them (collection_fence). What it has stored of others it finds afterwards: their
+ *     rows lose the space, and the unit is queued again;
  *   - papers with neither title nor abstract are not indexed.
  * When the embedding service is away units wait, say so, and lose no try. Words do not wait. */
 #ifndef APP_EMBED_PAPER_PAPER_H

@@ -59,7 +59,8 @@ static const char *dies_once;    /* the step after which the node dies */
 static int deaths;
 static int64_t space_now, completed_space;
 static bool building;
-static void (*while_put)(struct task *t); /* called once, before points are stored */
+static void (*while_put)(struct task *t);  /* called once, before points are stored */
+static void (*while_drop)(struct task *t); /* likewise, before they are removed */
 
 static inline struct point_of *point_of(uint64_t owner)
 {
@@ -92,9 +93,32 @@ static inline void put_point(const struct collection_document *d,
     snprintf(x->text, sizeof x->text, "%.*s", STR_ARG(d->chunks[0]));
 }
 
+/* As collection_put_fenced and collection_drop_fenced ask it: in a transaction. */
+struct fence_of {
+    const struct collection_fence *fence;
+    bool *may;
+    size_t count;
+};
+
+static inline int ask_fence_body(struct task *t, struct sql *c, void *arg)
+{
+    struct fence_of *x = arg;
+    for (size_t i = 0; i < x->count; i++)
+        x->may[i] = true;
+    return x->fence->may(t, c, x->fence->arg, x->may);
+}
+
+static inline bool *ask_fence(struct task *t, const struct collection_fence *fence, size_t count)
+{
+    struct fence_of x = {fence, ARENA_ARRAY(task_arena(t), bool, count), count};
+    check(sql_tx(t, w->node.sql, ask_fence_body, &x) == 0);
+    return x.may;
+}
+
 static inline int made_up_put(struct task *t, struct collections *c, enum collection which,
                               const struct collection_document *docs, size_t count,
-                              const bool *asks, struct collection_outcome *outcomes, int64_t *space)
+                              const bool *asks, const struct collection_fence *fence,
+                              struct collection_outcome *outcomes, int64_t *space)
 {
     size_t chunks = 0;
     (void)c;
@@ -117,23 +141,35 @@ static inline int made_up_put(struct task *t, struct collections *c, enum collec
     while_put = NULL;
     if (fn)
         fn(t);
+    const bool *may = ask_fence(t, fence, count);
     for (size_t i = 0; i < count; i++)
-        put_point(&docs[i], &outcomes[i]);
+        if (may[i])
+            put_point(&docs[i], &outcomes[i]);
+        else
+            outcomes[i] = (struct collection_outcome){ERR_CONFLICT, "it was embedded again"};
     texts_most = chunks > texts_most ? chunks : texts_most;
     *space = space_now;
     return 0;
 }
 
 static inline int made_up_drop(struct task *t, struct collections *c, enum collection which,
-                               const uint64_t *ids, size_t count)
+                               const uint64_t *ids, size_t count,
+                               const struct collection_fence *fence)
 {
     (void)c;
     check(which == COLLECTION_PAPERS);
     if (service)
         return task_fail(t, service, "the store cannot be reached");
+    void (*fn)(struct task *) = while_drop;
+    while_drop = NULL;
+    if (fn)
+        fn(t);
+    const bool *may = ask_fence(t, fence, count);
     for (size_t i = 0; i < count; i++)
-        drop_point(ids[i]);
-    dropped += (int)count;
+        if (may[i]) {
+            drop_point(ids[i]);
+            dropped++;
+        }
     return 0;
 }
 
@@ -369,7 +405,7 @@ static inline void begin(struct task *t)
     partial_fails = false;
     dies_once = NULL;
     thinks_ms = 0;
-    while_put = NULL;
+    while_put = while_drop = NULL;
     space_now = 1;
     building = false;
     completed_space = 0;

@@ -50,8 +50,8 @@ struct papers *papers_new(struct node *n)
     p->node = n;
     p->service = n->embedding != NULL;
     p->load_seen = -1;
-    p->put = collection_put;
-    p->drop = collection_drop;
+    p->put = collection_put_fenced;
+    p->drop = collection_drop_fenced;
     p->space = collection_space;
     p->complete = collection_complete;
     add_metrics(p, n->metrics);

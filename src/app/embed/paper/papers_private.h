@@ -43,9 +43,10 @@ struct papers {
     bool service; /* there is an embedding service */
     int (*put)(struct task *t, struct collections *c, enum collection which,
                const struct collection_document *docs, size_t count, const bool *asks,
-               struct collection_outcome *outcomes, int64_t *space);
+               const struct collection_fence *fence, struct collection_outcome *outcomes,
+               int64_t *space);
     int (*drop)(struct task *t, struct collections *c, enum collection which,
-                const uint64_t *owners, size_t count);
+                const uint64_t *owners, size_t count, const struct collection_fence *fence);
     int64_t (*space)(const struct collections *c, enum collection which, bool *building);
     int (*complete)(struct task *t, struct collections *c, enum collection which, int64_t space);
     int (*dies)(struct task *t, const char *after);
@@ -107,6 +108,18 @@ MUST_CHECK int paper_write_words(struct task *t, struct paper_work *w);
 /* The papers list[0..count) have vectors of this space. */
 MUST_CHECK int paper_write_space(struct task *t, struct paper_work *w,
                                  struct paper_doc *const *list, size_t count, int64_t space);
+
+/* A paper as it was read: its vectors may be changed while its row says the same, which is locked. */
+struct paper_as_read {
+    const struct paper_unit *unit;
+    uint64_t owner;
+    int64_t version; /* digest, or PAPER_LEAVING */
+};
+struct papers_as_read { /* the arg of paper_fence_may */
+    const struct paper_as_read *list;
+    size_t count;
+};
+MUST_CHECK int paper_fence_may(struct task *t, struct sql *c, void *arg, bool *may);
 
 /* --- put.c --- */
 

@@ -175,6 +175,11 @@ static void hand_back(struct task *t, const struct part *x, int err)
         task_wake(b->task);
 }
 
+static struct paper_as_read as_read(const struct paper_work *w, const struct paper_doc *d)
+{
+    return (struct paper_as_read){&w->unit, d->owner, d->digest};
+}
+
 static void put_parts(struct task *t, struct papers *p, const struct part *parts, size_t count,
                       size_t papers)
 {
@@ -182,13 +187,20 @@ static void put_parts(struct task *t, struct papers *p, const struct part *parts
         ARENA_ARRAY(task_arena(t), struct collection_document, papers);
     struct collection_outcome *outcomes =
         ARENA_ARRAY(task_arena(t), struct collection_outcome, papers);
+    struct paper_as_read *list = ARENA_ARRAY(task_arena(t), struct paper_as_read, papers);
+    struct papers_as_read x = {list, papers};
+    struct collection_fence fence = {paper_fence_may, &x};
     int64_t space = 0;
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < parts[i].count; k++)
-            docs[n++] = document_of(parts[i].of->work, parts[i].of->list[parts[i].from + k]);
+        for (size_t k = 0; k < parts[i].count; k++, n++) {
+            const struct paper_doc *d = parts[i].of->list[parts[i].from + k];
+            docs[n] = document_of(parts[i].of->work, d);
+            list[n] = as_read(parts[i].of->work, d);
+        }
     const bool *asks = parts[0].of->work->job->asks;
-    int err = p->put(t, p->node->collections, COLLECTION_PAPERS, docs, n, asks, outcomes, &space);
+    int err =
+        p->put(t, p->node->collections, COLLECTION_PAPERS, docs, n, asks, &fence, outcomes, &space);
     n = 0;
     for (size_t i = 0; i < count; i++) {
         struct put_paper *to = parts[i].of->outcomes + parts[i].from;
@@ -306,16 +318,21 @@ static int drop_refused(struct task *t, const struct bringing *b, size_t *again)
 {
     struct papers *p = b->work->papers;
     uint64_t *refused = ARENA_ARRAY(task_arena(t), uint64_t, b->count);
+    struct paper_as_read *list = ARENA_ARRAY(task_arena(t), struct paper_as_read, b->count);
+    struct papers_as_read x = {.list = list};
+    struct collection_fence fence = {paper_fence_may, &x};
     size_t n = 0;
     *again = 0;
     for (size_t i = 0; i < b->count; i++) {
         int err = b->outcomes[i].err;
-        if (is_refused(err))
+        if (is_refused(err)) {
+            list[n] = as_read(b->work, b->list[i]);
             refused[n++] = b->list[i]->owner;
-        else if (err)
+        } else if (err)
             ++*again;
     }
-    return n ? p->drop(t, p->node->collections, COLLECTION_PAPERS, refused, n) : 0;
+    x.count = n;
+    return n ? p->drop(t, p->node->collections, COLLECTION_PAPERS, refused, n, &fence) : 0;
 }
 
 /* Those from the first that was stored and is not noted yet, of its space. *found: of them. */

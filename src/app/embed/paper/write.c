@@ -127,6 +127,35 @@ static void tell_overtaken(const struct change *g)
              STR_ARG(g->work->job->id));
 }
 
+/* --- the fence --- */
+
+static bool is_as_read(const struct sql_rows *r, const struct paper_as_read *x)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const struct sql_value *v = sql_row(r, i);
+        if ((uint64_t)v[0].i == x->owner)
+            return v[1].i == x->version && v[3].i == x->unit->year &&
+                   str_eq(v[2].s, x->unit->journal);
+    }
+    return false;
+}
+
+int paper_fence_may(struct task *t, struct sql *c, void *arg, bool *may)
+{
+    const struct papers_as_read *x = arg;
+    uint64_t *owners = ARENA_ARRAY(task_arena(t), uint64_t, x->count);
+    struct sql_rows r;
+    for (size_t i = 0; i < x->count; i++)
+        owners[i] = x->list[i].owner;
+    int err = sql_on_list(t, c,
+                          "SELECT owner, version, journal, year FROM embedding_paper"
+                          " WHERE owner IN",
+                          " FOR UPDATE", NULL, 0, owners, x->count, &r);
+    for (size_t i = 0; i < x->count && !err; i++)
+        may[i] = is_as_read(&r, &x->list[i]);
+    return err;
+}
+
 /* --- what leaves --- */
 
 /* Those of the owners whose rows say that this unit is removing them. */
@@ -187,6 +216,17 @@ static int remove_body(struct task *t, struct sql *c, void *arg)
                              owners, count, NULL);
 }
 
+static int drop_leaving(struct task *t, const struct change *g)
+{
+    struct papers *p = g->work->papers;
+    struct paper_as_read *list = ARENA_ARRAY(task_arena(t), struct paper_as_read, g->count);
+    struct papers_as_read x = {list, g->count};
+    struct collection_fence fence = {paper_fence_may, &x};
+    for (size_t i = 0; i < g->count; i++)
+        list[i] = (struct paper_as_read){&g->work->unit, g->owners[i], PAPER_LEAVING};
+    return p->drop(t, p->node->collections, COLLECTION_PAPERS, g->owners, g->count, &fence);
+}
+
 static int remove_some(struct task *t, struct paper_work *w, const uint64_t *owners, size_t count)
 {
     struct papers *p = w->papers;
@@ -199,7 +239,7 @@ static int remove_some(struct task *t, struct paper_work *w, const uint64_t *own
     g.count = m.count;
     err = paper_dies(t, w, "mark");
     if (!err)
-        err = p->drop(t, p->node->collections, COLLECTION_PAPERS, g.owners, g.count);
+        err = drop_leaving(t, &g);
     if (!err)
         err = paper_dies(t, w, "drop");
     if (!err)
