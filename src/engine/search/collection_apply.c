@@ -172,6 +172,7 @@ struct apply { /* a transaction */
     struct shelf *shelf;
     struct space *space;
     struct progress at; /* of the store, as this transaction leaves it */
+    int64_t head;       /* as it sees it: shelf->head may be of before or after by now */
     /* What it has found and done. */
     bool spoiled, more;
     int store_err;
@@ -190,13 +191,13 @@ static int read_store(struct task *t, struct sql *c, struct apply *g)
     return err;
 }
 
-static int read_head(struct task *t, struct sql *c, struct shelf *s)
+static int read_head(struct task *t, struct sql *c, struct apply *g)
 {
     struct sql_rows r;
     int err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ?",
-                     sql_text(shelf_name(s)));
+                     sql_text(shelf_name(g->shelf)));
     if (!err && r.count)
-        s->head = r.cells[0].i;
+        g->head = g->shelf->head = r.cells[0].i;
     return err;
 }
 
@@ -295,7 +296,7 @@ static int follow(struct load *l, struct apply *g)
                      sql_text(shelf_name(g->shelf)), sql_int(g->at.applied), sql_int(CHANGES_MAX));
     if (err)
         return err;
-    int64_t first = r.count ? r.cells[0].i : g->shelf->head + 1;
+    int64_t first = r.count ? r.cells[0].i : g->head + 1;
     g->spoiled = first != g->at.applied + 1; /* rows are missing; or MySQL is an older one */
     if (g->spoiled || !r.count)
         return 0;
@@ -449,7 +450,7 @@ static int step(struct task *t, struct sql *c, void *arg)
     g->store_err = 0;
     int err = read_store(t, c, g);
     if (!err)
-        err = read_head(t, c, g->shelf); /* from here on a snapshot, later than the lock */
+        err = read_head(t, c, g); /* from here on a snapshot, later than the lock */
     if (err || !g->at.known || g->at.cursor == CURSOR_TO_CREATE)
         return err;
     load_open(&l, t, c, g->shelf, g->space);

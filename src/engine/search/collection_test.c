@@ -131,6 +131,54 @@ static void test_fence(struct task *t, void *arg)
     world_close(t, &w);
 }
 
+/* Puts and drops of one node at once, while it reads how far the log is, again and again: what one
+ * of these tasks has read is of before or after the snapshot of another. */
+struct busy {
+    struct node_of *node;
+    uint64_t owner;
+    int left; /* tasks that have not ended */
+};
+
+static void put_often(struct task *t, void *arg)
+{
+    struct busy *b = arg;
+    uint64_t owner = ++b->owner;
+    for (uint64_t i = 1; i <= 15; i++)
+        check(put_text(t, b->node, owner, i, "granite") == 0);
+    b->left--;
+}
+
+static void look_often(struct task *t, void *arg)
+{
+    struct busy *b = arg;
+    while (b->left)
+        check(shelf_look(t, shelf_of(b->node->all, COLLECTION_POSTS)) == 0);
+}
+
+static void test_busy(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a;
+    struct group g;
+    struct busy b = {.node = &a, .left = 8};
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    check(put_text(t, &a, 100, 1, "basalt") == 0);
+    int64_t before = sql_number(t, &a, "SELECT CAST(SUM(builds) AS SIGNED) FROM vector_store");
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < 8; i++)
+        check(task_go(&g, "put", put_often, &b) == 0);
+    for (int i = 0; i < 3; i++)
+        check(task_go(&g, "look", look_often, &b) == 0);
+    check(group_join(t, &g) == 0);
+    is_int(sql_number(t, &a, "SELECT CAST(SUM(builds) AS SIGNED) FROM vector_store"), before,
+           "a store that is whole is not made anew");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector"), 9, "all are stored");
+    node_close(&a);
+    world_close(t, &w);
+}
+
 static void test_tags(struct task *t, void *arg)
 {
     (void)arg;
@@ -294,6 +342,7 @@ int main(void)
     tap_task(test_put, NULL, true);
     tap_task(test_outcomes, NULL, true);
     tap_task(test_fence, NULL, true);
+    tap_task(test_busy, NULL, true);
     tap_task(test_tags, NULL, true);
     tap_task(test_like, NULL, true);
     tap_task(test_odd, NULL, true);
