@@ -113,7 +113,7 @@ MUST_CHECK int collection_drop(struct task *t, struct collections *c, enum colle
  * another one may have worked on a later version of the same document. `may` is called in the
  * transaction that changes vectors, looks at the rows of the documents, and locks them; may[i] is
  * false for those that this caller may not change any more. It may be called again, if the
- * transaction is. Such documents get ERR_CONFLICT from a put, and are left as they are by a drop. */
+ * transaction is. Such documents get ERR_CONFLICT from a put, and are left alone by a drop. */
 struct collection_fence {
     int (*may)(struct task *t, struct sql *c, void *arg, bool *may); /* all are true at first */
     void *arg;

@@ -6,8 +6,8 @@
  *
  * A unit is the papers of a journal and year, or a slice of them: about PAPER_UNIT of them, those
  * with owner % slices == slice. It is a row of embedding_unit, and the promise of a job (queue
- * "papers", engine/jobs/jobs.h). Nothing but rows tells of work: jobs_refill_role pushes them, so
- * a command line without Redis can ask for it, too (want.c).
+ * "papers", engine/jobs/jobs.h). Nothing but rows tells of work: jobs_soon_role pushes them, so a
+ * command line without Redis can ask for it, too (want.c).
  *
  *   1. papers_want has units made, or a later version of them: their state is pending.
  *   2. The job (work.c) reads the papers of its unit, title and abstract, and what embedding_paper

@@ -65,6 +65,7 @@ struct papers *papers_new(struct node *n)
                                 .tries_max = TRIES_MAX,
                                 .backoff_ms = BACKOFF_MS,
                                 .calls_ai = true,
+                                .soon = true,
                                 .rows = &paper_job_rows,
                                 .work = paper_work_on};
     jobs_add(n->jobs, &p->kind, p);

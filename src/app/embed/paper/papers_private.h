@@ -109,7 +109,7 @@ MUST_CHECK int paper_write_words(struct task *t, struct paper_work *w);
 MUST_CHECK int paper_write_space(struct task *t, struct paper_work *w,
                                  struct paper_doc *const *list, size_t count, int64_t space);
 
-/* A paper as it was read: its vectors may be changed while its row says the same, which is locked. */
+/* A paper as it was read: its vectors may be changed while its row says the same; it is locked. */
 struct paper_as_read {
     const struct paper_unit *unit;
     uint64_t owner;
