@@ -63,6 +63,8 @@ PARTS = {
              "about": "items handed out once each, beside three ways on Fastify"},
     "extract": {"full": ["bench/extract"], "quick": ["bench/extract", "--quick"],
                 "about": "fields out of documents, beside BullMQ and pg-boss"},
+    "embed": {"full": ["bench/embed"], "quick": ["bench/embed", "--quick"],
+              "about": "posts and papers as vectors, beside BullMQ"},
     "split": {"full": ["bench/split"], "quick": ["bench/split", "--rounds", "1"],
               "about": "texts cut into chunks, beside @langchain/textsplitters"},
     "pdf": {"full": ["bench/pdf"], "quick": ["bench/pdf", "1"],

@@ -110,6 +110,12 @@ MUST_CHECK int sql_on_argv(struct task *t, struct sql *c, const char *statement,
                 sizeof(SQL_ARGS_(__VA_ARGS__)) / sizeof(struct sql_value) - 1,                     \
                 SQL_ARGS_(__VA_ARGS__) + 1, (out))
 
+/* A statement that ends with "IN (…)" and `end`, where … are the numbers of a list that is not
+ * empty: "begin (?,?,…)end", with the values of first[] before the list's. */
+MUST_CHECK int sql_on_list(struct task *t, struct sql *c, const char *begin, const char *end,
+                           const struct sql_value *first, size_t first_count, const uint64_t *list,
+                           size_t count, struct sql_rows *out);
+
 /* Many rows: `into` is "INSERT INTO t (a, b) VALUES", tail "" or "ON DUPLICATE KEY UPDATE …".
  * One prepared array on MariaDB, multi-row inserts elsewhere. */
 MUST_CHECK int sql_bulk(struct task *t, struct sql *c, const char *into, const char *tail,

@@ -98,7 +98,18 @@ const pool = mysql.createPool({
   connectionLimit: Number(env.CONNECTIONS || 16)
 })
 
+// As many write at once, InnoDB may find a deadlock; such a transaction is repeated.
 async function store (id, found) {
+  for (;;) {
+    try {
+      return await storeOnce(id, found)
+    } catch (e) {
+      if (e.code !== 'ER_LOCK_DEADLOCK') throw e
+    }
+  }
+}
+
+async function storeOnce (id, found) {
   const sql = await pool.getConnection()
   try {
     await sql.query('BEGIN')

@@ -52,6 +52,7 @@
 #define JOBS_HOLD_MS      5000
 #define JOBS_KEEP_EACH_MS 250
 #define JOBS_FILL_EACH_MS 2000
+#define JOBS_SOON_EACH_MS 250
 #define JOBS_WAKE_MS      40000
 #define JOBS_SPARE_MAX    256
 
@@ -138,6 +139,9 @@ struct job_kind {
     /* Its function calls job_ask_begin, and needs the user's permission (jobs_cap), if the job has
      * a user. */
     bool calls_ai;
+    /* Its rows are written where there is no Redis, too, and nothing pushes them: they are looked
+     * for every JOBS_SOON_EACH_MS. */
+    bool soon;
     int64_t step;                /* added to the priority with each try */
     int64_t user_max, all_max;   /* jobs in the queue; 0: no limit; refused by jobs_push */
     const struct job_rows *rows; /* NULL: losing one costs a repeat, nothing is refilled */
@@ -228,6 +232,9 @@ MUST_CHECK int jobs_drop_failed(struct task *t, struct jobs *j, struct str queue
 /* Renews the leases of what is in hand. On every node, every JOBS_KEEP_EACH_MS. */
 role_fn jobs_keep_role;
 /* Pushes rows that Redis has not heard of: all of them after a restart of Redis, else those that
- * were changed lately. With a lock, every JOBS_FILL_EACH_MS. arg of both: a struct jobs. */
+ * were changed lately. With a lock, every JOBS_FILL_EACH_MS. arg of all: a struct jobs. */
 role_fn jobs_refill_role;
+/* The same of kinds that are .soon, if one has rows that wait and none in its queue. With a lock of
+ * its own, every JOBS_SOON_EACH_MS. */
+role_fn jobs_soon_role;
 #endif

@@ -136,14 +136,35 @@ static int fill_queue(struct task *t, struct jobs_queue *q, struct role_turn *tu
     return 0;
 }
 
-/* The rows of one kind that cannot be read hold up no other queue. */
-int jobs_refill_role(struct task *t, void *arg, struct role_turn *turn)
+/* Whether there are rows that wait, and no job does. One that is delayed or in work has a row that
+ * waits, too, for a while: then the queue is filled for nothing. */
+static int has_news(struct task *t, struct jobs_queue *q, bool *news)
 {
-    struct jobs *j = arg;
+    const struct job_rows *rows = q->kind->rows;
+    const struct redis_reply *waiting;
+    struct sql_rows r = {.count = 0};
+    int err = redis_call(t, q->jobs->options.redis, q->keys.waiting, &waiting, STR("ZCARD"),
+                         q->keys.waiting);
+    if (!err && waiting->integer == 0)
+        err = sql_call(t, q->jobs->options.sql, &r,
+                       arena_printf(task_arena(t), "SELECT 1 FROM %s WHERE %s = ? LIMIT 1",
+                                    rows->table, rows->state),
+                       sql_text(str_of(rows->pending)));
+    *news = !err && r.count;
+    return err;
+}
+
+/* The rows of one kind that cannot be read hold up no other queue. */
+static int fill_queues(struct task *t, struct jobs *j, struct role_turn *turn, bool soon)
+{
     const char *why = NULL;
     int first = 0;
     for (size_t i = 0; i < j->count; i++) {
-        int err = fill_queue(t, j->queues[i], turn);
+        struct jobs_queue *q = j->queues[i];
+        bool due = !soon;
+        int err = soon && q->kind->soon ? has_news(t, q, &due) : 0;
+        if (!err && due)
+            err = fill_queue(t, q, turn);
         if (err == ERR_CANCELED)
             return err;
         if (err && !first) {
@@ -152,4 +173,14 @@ int jobs_refill_role(struct task *t, void *arg, struct role_turn *turn)
         }
     }
     return first ? task_fail(t, first, "%s", why) : 0;
+}
+
+int jobs_refill_role(struct task *t, void *arg, struct role_turn *turn)
+{
+    return fill_queues(t, arg, turn, false);
+}
+
+int jobs_soon_role(struct task *t, void *arg, struct role_turn *turn)
+{
+    return fill_queues(t, arg, turn, true);
 }

@@ -399,6 +399,31 @@ static void test_pause(struct task *t, void *arg)
     end(t, &s);
 }
 
+/* Rows that nothing pushes, of a kind that is looked at often. */
+static void test_soon(struct task *t, void *arg)
+{
+    struct role_turn turn = {.locked = false};
+    struct side s;
+    int64_t count;
+    (void)arg;
+    begin(t, &s);
+    refill(t, &s);
+    add_row(t, "first", 5, 1);
+    is_int(jobs_soon_role(t, s.jobs, &turn), 0, "a round");
+    check(jobs_length(t, s.jobs, "kept", &count) == 0);
+    is_int(count, 0, "passes over kinds that push their rows");
+    kept.soon = true;
+    is_int(jobs_soon_role(t, s.jobs, &turn), 0, "of another kind");
+    check(jobs_length(t, s.jobs, "kept", &count) == 0);
+    is_int(count, 1, "it finds the row");
+    add_row(t, "second", 5, 1);
+    is_int(jobs_soon_role(t, s.jobs, &turn), 0, "while a job waits");
+    check(jobs_length(t, s.jobs, "kept", &count) == 0);
+    is_int(count, 1, "the next ones can wait, too");
+    kept.soon = false;
+    end(t, &s);
+}
+
 /* --- Redis that forgets --- */
 
 static void test_redis_lost(struct task *t, void *arg)
@@ -489,9 +514,10 @@ static void test_mysql_away(struct task *t, void *arg)
 int main(void)
 {
     static void (*const tests[])(struct task * t, void *arg) = {
-        make_table, test_order,       test_oldest, test_closed,     test_versions,  test_leases,
-        test_fence, test_drain,       test_tries,  test_deadly,     test_holds,     test_limits,
-        test_rows,  test_row_version, test_pause,  test_redis_lost, test_rows_lost, test_mysql_away,
+        make_table,  test_order,      test_oldest,    test_closed,      test_versions,
+        test_leases, test_fence,      test_drain,     test_tries,       test_deadly,
+        test_holds,  test_limits,     test_rows,      test_row_version, test_pause,
+        test_soon,   test_redis_lost, test_rows_lost, test_mysql_away,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

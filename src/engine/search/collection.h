@@ -46,6 +46,7 @@ struct config;
 struct embedding;
 struct http_client;
 struct permits;
+struct sql;
 struct sql_pool;
 
 enum collection { COLLECTION_POSTS, COLLECTION_PAPERS, COLLECTION_COUNT };
@@ -108,6 +109,22 @@ MUST_CHECK int collection_put(struct task *t, struct collections *c, enum collec
  * store is away; it will have none once it is back, but the caller should repeat this. */
 MUST_CHECK int collection_drop(struct task *t, struct collections *c, enum collection which,
                                const uint64_t *owners, size_t count);
+/* A fence against callers that stand still: between its look at its row and the change of vectors
+ * another one may have worked on a later version of the same document. `may` is called in the
+ * transaction that changes vectors, looks at the rows of the documents, and locks them; may[i] is
+ * false for those that this caller may not change any more. It may be called again, if the
+ * transaction is. Such documents get ERR_CONFLICT from a put, and are left alone by a drop. */
+struct collection_fence {
+    int (*may)(struct task *t, struct sql *c, void *arg, bool *may); /* all are true at first */
+    void *arg;
+};
+MUST_CHECK int collection_put_fenced(struct task *t, struct collections *c, enum collection which,
+                                     const struct collection_document *docs, size_t count,
+                                     const bool *asks, const struct collection_fence *fence,
+                                     struct collection_outcome *outcomes, int64_t *space);
+MUST_CHECK int collection_drop_fenced(struct task *t, struct collections *c, enum collection which,
+                                      const uint64_t *owners, size_t count,
+                                      const struct collection_fence *fence);
 /* The points of an owner get other tags (and payload title, if title.p), without embedding; 0 also
  * if it has none. They last until the next collection_put of that owner, and win over one that is
  * under way. */

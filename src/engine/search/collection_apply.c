@@ -172,6 +172,7 @@ struct apply { /* a transaction */
     struct shelf *shelf;
     struct space *space;
     struct progress at; /* of the store, as this transaction leaves it */
+    int64_t head;       /* as it sees it: shelf->head may be of before or after by now */
     /* What it has found and done. */
     bool spoiled, more;
     int store_err;
@@ -190,13 +191,13 @@ static int read_store(struct task *t, struct sql *c, struct apply *g)
     return err;
 }
 
-static int read_head(struct task *t, struct sql *c, struct shelf *s)
+static int read_head(struct task *t, struct sql *c, struct apply *g)
 {
     struct sql_rows r;
     int err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ?",
-                     sql_text(shelf_name(s)));
+                     sql_text(shelf_name(g->shelf)));
     if (!err && r.count)
-        s->head = r.cells[0].i;
+        g->head = g->shelf->head = r.cells[0].i;
     return err;
 }
 
@@ -243,10 +244,10 @@ static int put_owners(struct load *l, const struct owners *o)
         first[n++] = sql_int(owner);
         first[n++] = sql_int(owner);
         first[n++] = sql_int(part);
-        err = sql_owners(t, l->c,
-                         "SELECT " COLUMNS TABLES " WHERE v.space = ? AND (v.owner > ? OR"
-                         " (v.owner = ? AND v.part > ?)) AND v.owner IN",
-                         " ORDER BY v.owner, v.part LIMIT 256", first, n, o->all, o->count, &r);
+        err = sql_on_list(t, l->c,
+                          "SELECT " COLUMNS TABLES " WHERE v.space = ? AND (v.owner > ? OR"
+                          " (v.owner = ? AND v.part > ?)) AND v.owner IN",
+                          " ORDER BY v.owner, v.part LIMIT 256", first, n, o->all, o->count, &r);
         rows = err ? 0 : r.count;
         for (size_t i = 0; i < rows && !err; i++) {
             const struct sql_value *row = sql_row(&r, i);
@@ -270,10 +271,10 @@ static int tag_owners(struct load *l, const struct owners *o)
     struct sql_rows r;
     if (!o->count)
         return 0;
-    int err = sql_owners(l->t, l->c,
-                         "SELECT owner, flags, journal, year, title FROM point_owner"
-                         " WHERE collection = ? AND owner IN",
-                         "", &sql_text(shelf_name(l->shelf)), 1, o->all, o->count, &r);
+    int err = sql_on_list(l->t, l->c,
+                          "SELECT owner, flags, journal, year, title FROM point_owner"
+                          " WHERE collection = ? AND owner IN",
+                          "", &sql_text(shelf_name(l->shelf)), 1, o->all, o->count, &r);
     for (size_t i = 0; i < r.count && !err; i++) {
         const struct sql_value *row = sql_row(&r, i);
         struct point_tags tags = {
@@ -295,7 +296,7 @@ static int follow(struct load *l, struct apply *g)
                      sql_text(shelf_name(g->shelf)), sql_int(g->at.applied), sql_int(CHANGES_MAX));
     if (err)
         return err;
-    int64_t first = r.count ? r.cells[0].i : g->shelf->head + 1;
+    int64_t first = r.count ? r.cells[0].i : g->head + 1;
     g->spoiled = first != g->at.applied + 1; /* rows are missing; or MySQL is an older one */
     if (g->spoiled || !r.count)
         return 0;
@@ -449,7 +450,7 @@ static int step(struct task *t, struct sql *c, void *arg)
     g->store_err = 0;
     int err = read_store(t, c, g);
     if (!err)
-        err = read_head(t, c, g->shelf); /* from here on a snapshot, later than the lock */
+        err = read_head(t, c, g); /* from here on a snapshot, later than the lock */
     if (err || !g->at.known || g->at.cursor == CURSOR_TO_CREATE)
         return err;
     load_open(&l, t, c, g->shelf, g->space);

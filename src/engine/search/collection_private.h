@@ -124,11 +124,4 @@ MUST_CHECK int shelf_apply(struct task *t, struct shelf *s, int64_t upto);
 MUST_CHECK int space_apply(struct task *t, struct shelf *s, struct space *x, bool *more);
 /* What a search or a verification has found. */
 void space_found(struct task *t, struct shelf *s, struct space *x, int err);
-
-/* --- collection_put.c --- */
-
-/* The rows of a list in MySQL: "… IN (?,?…)" after `first` values. */
-MUST_CHECK int sql_owners(struct task *t, struct sql *c, const char *begin, const char *end,
-                          const struct sql_value *first, size_t first_count, const uint64_t *owners,
-                          size_t count, struct sql_rows *out);
 #endif

@@ -11,33 +11,19 @@ struct change { /* of documents, in a transaction */
     const struct collection_document *docs; /* NULL: */
     const uint64_t *owners;                 /* these go */
     size_t count;
-    struct collection_outcome *outcomes; /* of docs */
-    const struct embedding_item *items;  /* of all chunks, in order */
+    const struct collection_fence *fence; /* NULL: there is none */
+    struct collection_outcome *outcomes;  /* of docs */
+    const struct embedding_item *items;   /* of all chunks, in order */
     size_t dimension;
     int64_t space, ticket;
     int64_t number; /* of its last row in point_change */
     bool gone;      /* the space was given up meanwhile */
 };
 
-int sql_owners(struct task *t, struct sql *c, const char *begin, const char *end,
-               const struct sql_value *first, size_t first_count, const uint64_t *owners,
-               size_t count, struct sql_rows *out)
-{
-    struct arena *a = task_arena(t);
-    size_t marks = sql_padded(count);
-    struct sql_value *v = ARENA_ARRAY(a, struct sql_value, first_count + marks);
-    check(count > 0);
-    for (size_t i = 0; i < first_count; i++)
-        v[i] = first[i];
-    for (size_t i = 0; i < marks; i++)
-        v[first_count + i] = sql_int((int64_t)owners[i < count ? i : count - 1]);
-    return sql_on_argv(t, c, sql_marks(a, begin, marks, end), first_count + marks, v, out);
-}
-
 static int owners_argv(struct task *t, struct sql *c, const char *begin, struct sql_value first,
                        const uint64_t *owners, size_t count, struct sql_rows *out)
 {
-    return sql_owners(t, c, begin, "", &first, 1, owners, count, out);
+    return sql_on_list(t, c, begin, "", &first, 1, owners, count, out);
 }
 
 /* --- tickets --- */
@@ -69,6 +55,15 @@ static int begin_change(struct task *t, struct sql *c, struct change *g)
                          collection_name(g->shelf->which));
     g->number = err ? 0 : r.cells[0].i;
     return err;
+}
+
+/* Which of them the fence lets through. */
+static int ask_fence(struct task *t, struct sql *c, const struct change *g, bool **may)
+{
+    *may = ARENA_ARRAY(task_arena(t), bool, g->count);
+    for (size_t i = 0; i < g->count; i++)
+        (*may)[i] = true;
+    return g->fence ? g->fence->may(t, c, g->fence->arg, *may) : 0;
 }
 
 /* The owners are in the log. */
@@ -118,16 +113,20 @@ static int choose(struct task *t, struct sql *c, struct change *g, const uint64_
                   bool *stored)
 {
     struct sql_rows r;
-    int err = owners_argv(t, c,
-                          "SELECT owner, ticket, version FROM point_owner WHERE collection = ?"
-                          " AND owner IN",
-                          sql_text(shelf_name(g->shelf)), owners, g->count, &r);
+    bool *may;
+    int err = ask_fence(t, c, g, &may);
+    if (err)
+        return err;
+    err = owners_argv(t, c,
+                      "SELECT owner, ticket, version FROM point_owner WHERE collection = ?"
+                      " AND owner IN",
+                      sql_text(shelf_name(g->shelf)), owners, g->count, &r);
     for (size_t i = 0; i < g->count && !err; i++) {
         struct collection_outcome *o = &g->outcomes[i];
         const struct sql_value *row = row_of(&r, owners[i]);
         if (o->err == ERR_CONFLICT) /* of an earlier try */
             *o = (struct collection_outcome){.err = 0};
-        if (!o->err && (!row || row[1].i != g->ticket))
+        if (!o->err && (!may[i] || !row || row[1].i != g->ticket))
             *o = (struct collection_outcome){ERR_CONFLICT, "it was deleted, or embedded again, "
                                                            "while it was embedded"};
         else if (!o->err && row[2].i > (int64_t)g->docs[i].version)
@@ -357,12 +356,14 @@ static int store(struct task *t, struct change *g, const struct embedding_answer
     return g->gone ? task_fail(t, ERR_UNAVAILABLE, "the space of vectors was given up") : err;
 }
 
-int collection_put(struct task *t, struct collections *c, enum collection which,
-                   const struct collection_document *docs, size_t count, const bool *asks,
-                   struct collection_outcome *outcomes, int64_t *space)
+int collection_put_fenced(struct task *t, struct collections *c, enum collection which,
+                          const struct collection_document *docs, size_t count, const bool *asks,
+                          const struct collection_fence *fence, struct collection_outcome *outcomes,
+                          int64_t *space)
 {
     struct shelf *s = shelf_of(c, which);
-    struct change g = {.shelf = s, .docs = docs, .count = count, .outcomes = outcomes};
+    struct change g = {
+        .shelf = s, .docs = docs, .count = count, .fence = fence, .outcomes = outcomes};
     struct embedding_answer answer = {.dimensions = 0};
     bool building;
     check(chunks_of(docs, count) <= POINTS_CHANGE_MAX);
@@ -382,28 +383,52 @@ int collection_put(struct task *t, struct collections *c, enum collection which,
     return shelf_apply(t, s, g.number) == ERR_CANCELED ? ERR_CANCELED : 0;
 }
 
+int collection_put(struct task *t, struct collections *c, enum collection which,
+                   const struct collection_document *docs, size_t count, const bool *asks,
+                   struct collection_outcome *outcomes, int64_t *space)
+{
+    return collection_put_fenced(t, c, which, docs, count, asks, NULL, outcomes, space);
+}
+
 /* --- dropping --- */
 
 static int drop(struct task *t, struct sql *c, void *arg)
 {
     struct change *g = arg;
+    uint64_t *owners = ARENA_ARRAY(task_arena(t), uint64_t, g->count);
+    bool *may = NULL;
+    size_t n = 0;
     int err = begin_change(t, c, g);
     if (!err)
-        err = delete_everywhere(t, c, g, g->owners, g->count);
+        err = ask_fence(t, c, g, &may);
+    for (size_t i = 0; i < g->count && !err; i++)
+        if (may[i])
+            owners[n++] = g->owners[i];
+    if (err || !n)
+        return err;
+    err = delete_everywhere(t, c, g, owners, n);
     if (!err)
         err = owners_argv(t, c, "DELETE FROM point_owner WHERE collection = ? AND owner IN",
-                          sql_text(shelf_name(g->shelf)), g->owners, g->count, NULL);
-    return err ? err : end_change(t, c, g, g->owners, g->count, false);
+                          sql_text(shelf_name(g->shelf)), owners, n, NULL);
+    return err ? err : end_change(t, c, g, owners, n, false);
+}
+
+int collection_drop_fenced(struct task *t, struct collections *c, enum collection which,
+                           const uint64_t *owners, size_t count,
+                           const struct collection_fence *fence)
+{
+    struct change g = {
+        .shelf = shelf_of(c, which), .owners = owners, .count = count, .fence = fence};
+    if (!count)
+        return 0;
+    int err = sql_tx(t, c->options.sql, drop, &g);
+    return err ? err : shelf_apply(t, g.shelf, g.number);
 }
 
 int collection_drop(struct task *t, struct collections *c, enum collection which,
                     const uint64_t *owners, size_t count)
 {
-    struct change g = {.shelf = shelf_of(c, which), .owners = owners, .count = count};
-    if (!count)
-        return 0;
-    int err = sql_tx(t, c->options.sql, drop, &g);
-    return err ? err : shelf_apply(t, g.shelf, g.number);
+    return collection_drop_fenced(t, c, which, owners, count, NULL);
 }
 
 /* --- tags --- */

@@ -85,6 +85,100 @@ static void test_outcomes(struct task *t, void *arg)
     world_close(t, &w);
 }
 
+/* Of three documents the second may not be changed. */
+static int second_is_late(struct task *t, struct sql *c, void *arg, bool *may)
+{
+    int *calls = arg;
+    (void)t;
+    check(c && may[0] && may[1] && may[2]);
+    may[1] = false;
+    ++*calls;
+    return 0;
+}
+
+static void test_fence(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a;
+    int64_t space;
+    int calls = 0;
+    struct str texts[] = {STR("granite"), STR("basalt"), STR("oak")};
+    struct collection_document docs[3];
+    struct collection_outcome o[3];
+    struct collection_fence fence = {second_is_late, &calls};
+    uint64_t owners[] = {1, 2, 3};
+    for (size_t i = 0; i < 3; i++)
+        docs[i] = (struct collection_document){
+            .owner = owners[i], .version = 1, .chunks = &texts[i], .chunk_count = 1};
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    is_int(
+        collection_put_fenced(t, a.all, COLLECTION_POSTS, docs, 3, &ai_for_run, &fence, o, &space),
+        0, "a put with a fence");
+    ok(!o[0].err && o[1].err == ERR_CONFLICT && !o[2].err, "that one document does not pass");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector"), 2, "stores the others");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector WHERE owner = 2"), 0, "alone");
+    check(collection_put(t, a.all, COLLECTION_POSTS, docs, 3, &ai_for_run, o, &space) == 0);
+    is_int(collection_drop_fenced(t, a.all, COLLECTION_POSTS, owners, 3, &fence), 0,
+           "a drop with a fence");
+    is_int(sql_number(t, &a, "SELECT owner FROM point_vector"), 2, "leaves that document");
+    struct collection_answer got;
+    is_int(best_of(t, &a, "basalt", &got), 2, "which is found");
+    is_int((int64_t)got.count, 1, "alone");
+    is_int(calls, 2, "the fence was asked once each");
+    node_close(&a);
+    world_close(t, &w);
+}
+
+/* Puts and drops of one node at once, while it reads how far the log is, again and again: what one
+ * of these tasks has read is of before or after the snapshot of another. */
+struct busy {
+    struct node_of *node;
+    uint64_t owner;
+    int left; /* tasks that have not ended */
+};
+
+static void put_often(struct task *t, void *arg)
+{
+    struct busy *b = arg;
+    uint64_t owner = ++b->owner;
+    for (uint64_t i = 1; i <= 15; i++)
+        check(put_text(t, b->node, owner, i, "granite") == 0);
+    b->left--;
+}
+
+static void look_often(struct task *t, void *arg)
+{
+    struct busy *b = arg;
+    while (b->left)
+        check(shelf_look(t, shelf_of(b->node->all, COLLECTION_POSTS)) == 0);
+}
+
+static void test_busy(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a;
+    struct group g;
+    struct busy b = {.node = &a, .left = 8};
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    check(put_text(t, &a, 100, 1, "basalt") == 0);
+    int64_t before = sql_number(t, &a, "SELECT CAST(SUM(builds) AS SIGNED) FROM vector_store");
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < 8; i++)
+        check(task_go(&g, "put", put_often, &b) == 0);
+    for (int i = 0; i < 3; i++)
+        check(task_go(&g, "look", look_often, &b) == 0);
+    check(group_join(t, &g) == 0);
+    is_int(sql_number(t, &a, "SELECT CAST(SUM(builds) AS SIGNED) FROM vector_store"), before,
+           "a store that is whole is not made anew");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector"), 9, "all are stored");
+    node_close(&a);
+    world_close(t, &w);
+}
+
 static void test_tags(struct task *t, void *arg)
 {
     (void)arg;
@@ -247,6 +341,8 @@ int main(void)
     start_stores();
     tap_task(test_put, NULL, true);
     tap_task(test_outcomes, NULL, true);
+    tap_task(test_fence, NULL, true);
+    tap_task(test_busy, NULL, true);
     tap_task(test_tags, NULL, true);
     tap_task(test_like, NULL, true);
     tap_task(test_odd, NULL, true);

@@ -141,6 +141,7 @@ struct str key_jobs(struct arena *a, const char *queue); /* sorted set: ids by p
 struct str key_jobs_part(struct arena *a, const char *queue, const char *part);
 extern const struct str key_jobs_paid_lock; /* string: of the one that looks at payments, 30 s */
 extern const struct str key_jobs_lock;      /* string: token of the node that refills them, 10 s */
+extern const struct str key_jobs_soon_lock; /* likewise, of queues that are filled soon, 10 s */
 
 /* --- limits of users: no TTL, a limit must not be evicted; engine/jobs/limits.c --- */
 

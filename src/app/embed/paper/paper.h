@@ -6,8 +6,8 @@
  *
  * A unit is the papers of a journal and year, or a slice of them: about PAPER_UNIT of them, those
  * with owner % slices == slice. It is a row of embedding_unit, and the promise of a job (queue
- * "papers", engine/jobs/jobs.h). Nothing but rows tells of work: jobs_refill_role pushes them, so
- * a command line without Redis can ask for it, too (want.c).
+ * "papers", engine/jobs/jobs.h). Nothing but rows tells of work: jobs_soon_role pushes them, so a
+ * command line without Redis can ask for it, too (want.c).
  *
  *   1. papers_want has units made, or a later version of them: their state is pending.
  *   2. The job (work.c) reads the papers of its unit, title and abstract, and what embedding_paper
@@ -15,9 +15,10 @@
  *   3. What has left goes: its row says so, then points go, then words and the row together.
  *   4. What is new or changed gets words and a row with its digest, and space 0, together. So each
  *      owner that has points or words has a row.
- *   5. Papers without vectors of the space of today are embedded, up to PAPER_PUT chunks at a time,
- *      and together with those of other units (put.c): most years of a journal have fewer papers
- *      than a batch of the service has room for. Then their rows name that space.
+ *   5. Papers without vectors of the space of today are embedded, in full batches of the service
+ *      that begin and end where they may within units (put.c): most years of a journal have fewer
+ *      papers than a batch has room for. When all of up to PAPER_PUT chunks of a unit are stored,
+ *      their rows name that space.
  *   6. The row of the unit gets its counts, and is completed by the engine. What it was made of
  *      (digest) is the block's as it was before the papers were read: what changes later is found.
  *
@@ -27,8 +28,9 @@
  *   - a paper that changes its journal or year is taken over by its new unit, unless the old one is
  *     removing it just then: the new one waits for that;
  *   - a job that was overtaken (its node stood still, the unit was worked on in a later version)
- *     finds that after it has stored vectors: their rows lose the space, and the unit is queued
- *     again;
+ *     changes no vectors of papers whose rows say otherwise by now: the change looks at the rows,
+ *     and locks them (collection_fence). What it has stored of others it finds afterwards: their
+ *     rows lose the space, and the unit is queued again;
  *   - papers with neither title nor abstract are not indexed.
  * When the embedding service is away units wait, say so, and lose no try. Words do not wait. */
 #ifndef APP_EMBED_PAPER_PAPER_H
@@ -54,8 +56,7 @@ struct task;
 #define PAPER_PRIORITY       10
 #define PAPER_UNIT           1000 /* papers; a unit that grows to twice as many is cut anew */
 #define PAPER_SLICES_MAX     1000
-#define PAPER_PUT            256 /* chunks that a unit brings at a time: full batches */
-#define PAPER_PUT_UNITS      16  /* that bring some to one collection_put */
+#define PAPER_PUT            256 /* chunks that a unit brings at a time */
 #define PAPER_CHUNK_TOKENS   500 /* as of posts: most papers are one chunk */
 #define PAPER_OVERLAP_TOKENS 100
 #define PAPER_CHUNKS_MAX     16 /* of a paper: what is behind them is found by words alone */

@@ -21,6 +21,7 @@
 #define POINTS_MAX 4000
 #define CORPUS_MAX 4000
 #define JOURNAL    "NATURE"
+#define BATCH      64 /* texts: as the settings have it */
 
 static struct mariadb server;
 static struct store_redis store;
@@ -47,7 +48,10 @@ struct point_of { /* of an owner */
 static struct point_of points[POINTS_MAX];
 static size_t point_count;
 static int asked;                /* calls of put */
-static size_t texts, texts_most; /* chunks of all, and of the largest */
+static size_t texts, texts_most; /* chunks of all calls, and of the largest */
+static int partial;              /* calls of put that fill no whole batches, of BATCH texts */
+static int asking, asking_most;  /* at once */
+static bool partial_fails;       /* the next of them, for the service is away */
 static int dropped;              /* owners */
 static int64_t thinks_ms;        /* before it stores */
 static int service;              /* error of the service, or 0 */
@@ -55,7 +59,8 @@ static const char *dies_once;    /* the step after which the node dies */
 static int deaths;
 static int64_t space_now, completed_space;
 static bool building;
-static void (*while_put)(struct task *t); /* called once, before points are stored */
+static void (*while_put)(struct task *t);  /* called once, before points are stored */
+static void (*while_drop)(struct task *t); /* likewise, before they are removed */
 
 static inline struct point_of *point_of(uint64_t owner)
 {
@@ -88,39 +93,83 @@ static inline void put_point(const struct collection_document *d,
     snprintf(x->text, sizeof x->text, "%.*s", STR_ARG(d->chunks[0]));
 }
 
+/* As collection_put_fenced and collection_drop_fenced ask it: in a transaction. */
+struct fence_of {
+    const struct collection_fence *fence;
+    bool *may;
+    size_t count;
+};
+
+static inline int ask_fence_body(struct task *t, struct sql *c, void *arg)
+{
+    struct fence_of *x = arg;
+    for (size_t i = 0; i < x->count; i++)
+        x->may[i] = true;
+    return x->fence->may(t, c, x->fence->arg, x->may);
+}
+
+static inline bool *ask_fence(struct task *t, const struct collection_fence *fence, size_t count)
+{
+    struct fence_of x = {fence, ARENA_ARRAY(task_arena(t), bool, count), count};
+    check(sql_tx(t, w->node.sql, ask_fence_body, &x) == 0);
+    return x.may;
+}
+
 static inline int made_up_put(struct task *t, struct collections *c, enum collection which,
                               const struct collection_document *docs, size_t count,
-                              const bool *asks, struct collection_outcome *outcomes, int64_t *space)
+                              const bool *asks, const struct collection_fence *fence,
+                              struct collection_outcome *outcomes, int64_t *space)
 {
-    size_t before = texts;
+    size_t chunks = 0;
     (void)c;
     check(which == COLLECTION_PAPERS && count > 0 && asks && *asks);
+    for (size_t i = 0; i < count; i++)
+        chunks += docs[i].chunk_count;
+    bool fails = partial_fails && chunks % BATCH;
+    partial += chunks % BATCH > 0;
+    partial_fails &= !fails;
     asked++;
-    if (thinks_ms && task_sleep(t, thinks_ms))
+    asking_most = ++asking > asking_most ? asking : asking_most;
+    int err = thinks_ms ? task_sleep(t, thinks_ms) : 0;
+    asking--;
+    if (err)
         return ERR_CANCELED;
-    if (service)
-        return task_fail(t, service, "the embedding service cannot be reached");
+    if (service || fails)
+        return task_fail(t, fails ? ERR_UNAVAILABLE : service,
+                         "the embedding service cannot be reached");
     void (*fn)(struct task *) = while_put;
     while_put = NULL;
     if (fn)
         fn(t);
+    const bool *may = ask_fence(t, fence, count);
     for (size_t i = 0; i < count; i++)
-        put_point(&docs[i], &outcomes[i]);
-    texts_most = texts - before > texts_most ? texts - before : texts_most;
+        if (may[i])
+            put_point(&docs[i], &outcomes[i]);
+        else
+            outcomes[i] = (struct collection_outcome){ERR_CONFLICT, "it was embedded again"};
+    texts_most = chunks > texts_most ? chunks : texts_most;
     *space = space_now;
     return 0;
 }
 
 static inline int made_up_drop(struct task *t, struct collections *c, enum collection which,
-                               const uint64_t *ids, size_t count)
+                               const uint64_t *ids, size_t count,
+                               const struct collection_fence *fence)
 {
     (void)c;
     check(which == COLLECTION_PAPERS);
     if (service)
         return task_fail(t, service, "the store cannot be reached");
+    void (*fn)(struct task *) = while_drop;
+    while_drop = NULL;
+    if (fn)
+        fn(t);
+    const bool *may = ask_fence(t, fence, count);
     for (size_t i = 0; i < count; i++)
-        drop_point(ids[i]);
-    dropped += (int)count;
+        if (may[i]) {
+            drop_point(ids[i]);
+            dropped++;
+        }
     return 0;
 }
 
@@ -327,6 +376,18 @@ static inline void small_corpus(struct task *t)
     touch(t, 2021);
 }
 
+/* Papers of one year, all alike. */
+static inline void many(struct task *t, int64_t year, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct task_scope scope = task_scope(t);
+        write_paper(t, arena_printf(task_arena(t), "10.2/%lld/%d", (long long)year, i), year,
+                    arena_printf(task_arena(t), "Paper %d", i));
+        task_scope_end(t, scope);
+    }
+    touch(t, year);
+}
+
 /* --- what tests do --- */
 
 static inline void begin(struct task *t)
@@ -340,10 +401,11 @@ static inline void begin(struct task *t)
     sql_do(t, "DELETE FROM corpus_block");
     sql_do(t, "DELETE FROM corpus_load");
     point_count = corpus_count = texts = texts_most = 0;
-    asked = service = deaths = dropped = 0;
+    asked = service = deaths = dropped = partial = asking_most = 0;
+    partial_fails = false;
     dies_once = NULL;
     thinks_ms = 0;
-    while_put = NULL;
+    while_put = while_drop = NULL;
     space_now = 1;
     building = false;
     completed_space = 0;

@@ -250,6 +250,65 @@ static void test_overtaken(struct task *t, void *arg)
     close_world(t);
 }
 
+/* Another node has stored a later text of a paper, while this one stood still; this one dies before
+ * it finds that. */
+static void store_later(struct task *t)
+{
+    uint64_t owner = collection_paper_owner(STR("10.1/a"));
+    drop_point(owner);
+    points[point_count] = (struct point_of){.owner = owner, .space = space_now, .year = 2020};
+    snprintf(points[point_count++].text, sizeof points->text, "later");
+    sql_do(t, "UPDATE embedding_paper SET version = 77, space = 1 WHERE doi = '10.1/a'");
+    overtake(t);
+    dies_once = "put";
+}
+
+static void test_late_put(struct task *t, void *arg)
+{
+    uint64_t owner = collection_paper_owner(STR("10.1/a"));
+    (void)arg;
+    begin(t);
+    small_corpus(t);
+    sql_do(t, "UPDATE corpus_block SET papers = 0 WHERE year = 2021");
+    while_put = store_later;
+    want(t, PAPERS_ALL);
+    go(t);
+    for (int i = 0; i < 1000 && deaths == 0; i++)
+        pause_ms(t, 5);
+    is_int(deaths, 1, "a late node dies after its put");
+    const struct point_of *x = point_of(owner);
+    ok(x && strcmp(x->text, "later") == 0, "which has left vectors of a later text alone");
+    ok(point_of(collection_paper_owner(STR("10.1/b"))) != NULL, "and stored others");
+    close_world(t);
+}
+
+/* Likewise of one that had left, and is back. */
+static void come_back(struct task *t)
+{
+    sql_do(t, "UPDATE embedding_paper SET version = 77, space = 1 WHERE doi = '10.1/b'");
+    overtake(t);
+    dies_once = "drop";
+}
+
+static void test_late_drop(struct task *t, void *arg)
+{
+    (void)arg;
+    begin(t);
+    small_corpus(t);
+    want(t, PAPERS_ALL);
+    go(t);
+    ok(comes_to_rest(t) && all_agree(t), "indexed");
+    withdraw(t, "10.1/b");
+    touch(t, 2020);
+    while_drop = come_back;
+    want(t, PAPERS_CHANGED);
+    for (int i = 0; i < 1000 && deaths == 0; i++)
+        pause_ms(t, 5);
+    is_int(deaths, 1, "a late node dies after it has removed a paper");
+    ok(point_of(collection_paper_owner(STR("10.1/b"))) != NULL, "which was back: it stays");
+    close_world(t);
+}
+
 static void forget(struct task *t)
 {
     check(redis_call(t, w->node.redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
@@ -327,6 +386,8 @@ int main(void)
     tap_task(test_none, NULL, true);
     tap_task(test_refused, NULL, true);
     tap_task(test_overtaken, NULL, true);
+    tap_task(test_late_put, NULL, true);
+    tap_task(test_late_drop, NULL, true);
     tap_task(test_forgotten, NULL, true);
     tap_task(test_model, NULL, true);
     tap_task(test_news, NULL, true);

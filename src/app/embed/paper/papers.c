@@ -50,8 +50,8 @@ struct papers *papers_new(struct node *n)
     p->node = n;
     p->service = n->embedding != NULL;
     p->load_seen = -1;
-    p->put = collection_put;
-    p->drop = collection_drop;
+    p->put = collection_put_fenced;
+    p->drop = collection_drop_fenced;
     p->space = collection_space;
     p->complete = collection_complete;
     add_metrics(p, n->metrics);
@@ -65,6 +65,7 @@ struct papers *papers_new(struct node *n)
                                 .tries_max = TRIES_MAX,
                                 .backoff_ms = BACKOFF_MS,
                                 .calls_ai = true,
+                                .soon = true,
                                 .rows = &paper_job_rows,
                                 .work = paper_work_on};
     jobs_add(n->jobs, &p->kind, p);

@@ -5,7 +5,7 @@
  *   read.c    the papers of a unit, out of blocks
  *   want.c    units are queued; MySQL alone
  *   work.c    a job, from its row to its end
- *   put.c     its papers get vectors, together with those of other units
+ *   put.c     its papers get vectors, in full batches with those of other units
  *   write.c   its steps that change rows of papers
  *   space.c   a new model, and what loads have changed: the roles
  *   look.c    how far it is */
@@ -16,7 +16,6 @@
 #include "engine/search/collection.h"
 #include "engine/search/words.h"
 #include "engine/setup/node.h"
-#include "loop/gather.h"
 #include "loop/sync.h"
 #include "wire/sql.h"
 
@@ -24,11 +23,19 @@
 #define PAPER_LARGE   256  /* papers: few units of more are in memory at once */
 #define PAPER_LEAVING (-1) /* embedding_paper.version: its points and words are being removed */
 
+struct paper_puts {            /* put.c */
+    struct list line;          /* struct bringing: papers that are to be put, in their order */
+    int64_t since_ms;          /* when the line began, or some of it were taken */
+    size_t coming;             /* units that are being read */
+    size_t putters, under_way; /* under_way: of them, in a put */
+    bool looks;                /* one of them looks at the line, or is about to */
+    struct waitq news;
+};
+
 struct papers {
     struct node *node;
     struct job_kind kind;
-    struct gather puts; /* chunks of several units in one collection_put (put.c) */
-    int64_t put_turn;
+    struct paper_puts puts;
     struct sem large; /* units of more than PAPER_LARGE papers in memory */
     int64_t *embedded, *chunks, *worded, *dropped, *refused, *overtaken;
     int64_t load_seen; /* the last load whose changes are queued; -1: none yet */
@@ -36,9 +43,10 @@ struct papers {
     bool service; /* there is an embedding service */
     int (*put)(struct task *t, struct collections *c, enum collection which,
                const struct collection_document *docs, size_t count, const bool *asks,
-               struct collection_outcome *outcomes, int64_t *space);
+               const struct collection_fence *fence, struct collection_outcome *outcomes,
+               int64_t *space);
     int (*drop)(struct task *t, struct collections *c, enum collection which,
-                const uint64_t *owners, size_t count);
+                const uint64_t *owners, size_t count, const struct collection_fence *fence);
     int64_t (*space)(const struct collections *c, enum collection which, bool *building);
     int (*complete)(struct task *t, struct collections *c, enum collection which, int64_t space);
     int (*dies)(struct task *t, const char *after);
@@ -101,9 +109,24 @@ MUST_CHECK int paper_write_words(struct task *t, struct paper_work *w);
 MUST_CHECK int paper_write_space(struct task *t, struct paper_work *w,
                                  struct paper_doc *const *list, size_t count, int64_t space);
 
+/* A paper as it was read: its vectors may be changed while its row says the same; it is locked. */
+struct paper_as_read {
+    const struct paper_unit *unit;
+    uint64_t owner;
+    int64_t version; /* digest, or PAPER_LEAVING */
+};
+struct papers_as_read { /* the arg of paper_fence_may */
+    const struct paper_as_read *list;
+    size_t count;
+};
+MUST_CHECK int paper_fence_may(struct task *t, struct sql *c, void *arg, bool *may);
+
 /* --- put.c --- */
 
 void paper_puts_init(struct papers *p);
+/* A unit is being read, and will bring papers; it has them, or there are none. */
+void paper_comes(struct papers *p);
+void paper_came(struct papers *p);
 /* Vectors for those papers of a unit that have none of the space of today, and their rows. */
 MUST_CHECK int paper_put_all(struct task *t, struct paper_work *w);
 

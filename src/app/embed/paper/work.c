@@ -101,7 +101,8 @@ static int count_up(struct task *t, struct paper_work *w)
                     sql_int(refused), sql_text(w->job->id), sql_int(w->job->version));
 }
 
-static int work(struct task *t, struct paper_work *w)
+/* Its papers are read and compared, and have words. */
+static int prepare(struct task *t, struct paper_work *w)
 {
     uint64_t *gone = NULL;
     size_t gone_count = 0;
@@ -114,6 +115,14 @@ static int work(struct task *t, struct paper_work *w)
         err = paper_remove(t, w, gone, gone_count);
     if (!err && !w->final)
         err = paper_write_words(t, w);
+    return err;
+}
+
+static int work(struct task *t, struct paper_work *w)
+{
+    paper_comes(w->papers);
+    int err = prepare(t, w);
+    paper_came(w->papers);
     if (err || w->final)
         return err ? err : JOB_WRITTEN;
     if (w->count && !w->papers->service)

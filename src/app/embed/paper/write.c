@@ -22,21 +22,6 @@ int paper_work_check(struct task *t, struct sql *c, struct paper_work *w)
     return err;
 }
 
-/* A statement that ends with "IN", over owners. */
-static int on_owners(struct task *t, struct sql *c, const char *begin, const char *end,
-                     const struct sql_value *first, size_t first_count, const uint64_t *owners,
-                     size_t count, struct sql_rows *out)
-{
-    size_t marks = sql_padded(count);
-    struct sql_value *v = ARENA_ARRAY(task_arena(t), struct sql_value, first_count + marks);
-    if (first_count)
-        memcpy(v, first, first_count * sizeof *v);
-    for (size_t i = 0; i < marks; i++)
-        v[first_count + i] = sql_int((int64_t)owners[i < count ? i : count - 1]);
-    return sql_on_argv(t, c, sql_marks(task_arena(t), begin, count, end), first_count + marks, v,
-                       out);
-}
-
 /* --- against the corpus --- */
 
 static int by_owner(const void *key, const void *element)
@@ -93,17 +78,17 @@ int paper_compare(struct task *t, struct paper_work *w, uint64_t **gone, size_t 
 static int spoil(struct task *t, struct sql *c, const uint64_t *owners, size_t count)
 {
     int err =
-        on_owners(t, c, "UPDATE embedding_paper SET space = 0 WHERE version >= 0 AND owner IN", "",
-                  NULL, 0, owners, count, NULL);
+        sql_on_list(t, c, "UPDATE embedding_paper SET space = 0 WHERE version >= 0 AND owner IN",
+                    "", NULL, 0, owners, count, NULL);
     if (err)
         return err;
-    return on_owners(t, c,
-                     "UPDATE embedding_unit u JOIN (SELECT DISTINCT journal, year FROM"
-                     " embedding_paper WHERE owner IN",
-                     ") x ON x.journal = u.journal AND x.year = u.year SET u.state = 'pending',"
-                     " u.version = u.version + 1, u.error = NULL, u.error_code = NULL,"
-                     " u.changed_at = UTC_TIMESTAMP(3)",
-                     NULL, 0, owners, count, NULL);
+    return sql_on_list(t, c,
+                       "UPDATE embedding_unit u JOIN (SELECT DISTINCT journal, year FROM"
+                       " embedding_paper WHERE owner IN",
+                       ") x ON x.journal = u.journal AND x.year = u.year SET u.state = 'pending',"
+                       " u.version = u.version + 1, u.error = NULL, u.error_code = NULL,"
+                       " u.changed_at = UTC_TIMESTAMP(3)",
+                       NULL, 0, owners, count, NULL);
 }
 
 struct change {
@@ -142,6 +127,35 @@ static void tell_overtaken(const struct change *g)
              STR_ARG(g->work->job->id));
 }
 
+/* --- the fence --- */
+
+static bool is_as_read(const struct sql_rows *r, const struct paper_as_read *x)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const struct sql_value *v = sql_row(r, i);
+        if ((uint64_t)v[0].i == x->owner)
+            return v[1].i == x->version && v[3].i == x->unit->year &&
+                   str_eq(v[2].s, x->unit->journal);
+    }
+    return false;
+}
+
+int paper_fence_may(struct task *t, struct sql *c, void *arg, bool *may)
+{
+    const struct papers_as_read *x = arg;
+    uint64_t *owners = ARENA_ARRAY(task_arena(t), uint64_t, x->count);
+    struct sql_rows r;
+    for (size_t i = 0; i < x->count; i++)
+        owners[i] = x->list[i].owner;
+    int err = sql_on_list(t, c,
+                          "SELECT owner, version, journal, year FROM embedding_paper"
+                          " WHERE owner IN",
+                          " FOR UPDATE", NULL, 0, owners, x->count, &r);
+    for (size_t i = 0; i < x->count && !err; i++)
+        may[i] = is_as_read(&r, &x->list[i]);
+    return err;
+}
+
 /* --- what leaves --- */
 
 /* Those of the owners whose rows say that this unit is removing them. */
@@ -151,10 +165,10 @@ static int leaving(struct task *t, struct sql *c, struct change *g, uint64_t **o
     const struct paper_unit *u = &g->work->unit;
     struct sql_value first[] = {sql_int(PAPER_LEAVING), sql_text(u->journal), sql_int(u->year)};
     struct sql_rows r;
-    int err = on_owners(t, c,
-                        "SELECT owner FROM embedding_paper WHERE version = ? AND journal = ?"
-                        " AND year = ? AND owner IN",
-                        "", first, 3, g->owners, g->count, &r);
+    int err = sql_on_list(t, c,
+                          "SELECT owner FROM embedding_paper WHERE version = ? AND journal = ?"
+                          " AND year = ? AND owner IN",
+                          "", first, 3, g->owners, g->count, &r);
     *count = err ? 0 : r.count;
     *owners = ARENA_ARRAY(task_arena(t), uint64_t, *count + 1);
     for (size_t i = 0; i < *count; i++)
@@ -178,10 +192,10 @@ static int mark_body(struct task *t, struct sql *c, void *arg)
         return err;
     struct sql_value first[] = {sql_int(PAPER_LEAVING), sql_text(w->unit.journal),
                                 sql_int(w->unit.year)};
-    err = on_owners(t, c,
-                    "UPDATE embedding_paper SET version = ?, space = 0 WHERE journal = ?"
-                    " AND year = ? AND owner IN",
-                    "", first, 3, g->owners, g->count, NULL);
+    err = sql_on_list(t, c,
+                      "UPDATE embedding_paper SET version = ?, space = 0 WHERE journal = ?"
+                      " AND year = ? AND owner IN",
+                      "", first, 3, g->owners, g->count, NULL);
     return err ? err : leaving(t, c, g, &m->owners, &m->count);
 }
 
@@ -198,8 +212,19 @@ static int remove_body(struct task *t, struct sql *c, void *arg)
         return err;
     err = words_drop(t, c, COLLECTION_PAPERS, owners, count);
     return err ? err
-               : on_owners(t, c, "DELETE FROM embedding_paper WHERE owner IN", "", NULL, 0, owners,
-                           count, NULL);
+               : sql_on_list(t, c, "DELETE FROM embedding_paper WHERE owner IN", "", NULL, 0,
+                             owners, count, NULL);
+}
+
+static int drop_leaving(struct task *t, const struct change *g)
+{
+    struct papers *p = g->work->papers;
+    struct paper_as_read *list = ARENA_ARRAY(task_arena(t), struct paper_as_read, g->count);
+    struct papers_as_read x = {list, g->count};
+    struct collection_fence fence = {paper_fence_may, &x};
+    for (size_t i = 0; i < g->count; i++)
+        list[i] = (struct paper_as_read){&g->work->unit, g->owners[i], PAPER_LEAVING};
+    return p->drop(t, p->node->collections, COLLECTION_PAPERS, g->owners, g->count, &fence);
 }
 
 static int remove_some(struct task *t, struct paper_work *w, const uint64_t *owners, size_t count)
@@ -214,7 +239,7 @@ static int remove_some(struct task *t, struct paper_work *w, const uint64_t *own
     g.count = m.count;
     err = paper_dies(t, w, "mark");
     if (!err)
-        err = p->drop(t, p->node->collections, COLLECTION_PAPERS, g.owners, g.count);
+        err = drop_leaving(t, &g);
     if (!err)
         err = paper_dies(t, w, "drop");
     if (!err)
@@ -285,8 +310,8 @@ static int words_body(struct task *t, struct sql *c, void *arg)
         return err;
     err = insert_rows(t, c, g);
     if (!err)
-        err = on_owners(t, c, "SELECT 1 FROM embedding_paper WHERE version = -1 AND owner IN",
-                        " LIMIT 1", NULL, 0, g->owners, g->count, &r);
+        err = sql_on_list(t, c, "SELECT 1 FROM embedding_paper WHERE version = -1 AND owner IN",
+                          " LIMIT 1", NULL, 0, g->owners, g->count, &r);
     if (!err && r.count)
         return task_fail(t, ERR_UNAVAILABLE, "papers are just being removed from another year");
     return err ? err : put_words(t, c, g);
@@ -334,10 +359,11 @@ static int sort_out(struct task *t, struct sql *c, const struct change *g, uint6
     struct sql_value first[] = {sql_text(u->journal), sql_int(u->year)};
     struct sql_rows r;
     size_t others = g->count;
-    int err = on_owners(t, c,
-                        "SELECT owner, version FROM embedding_paper WHERE journal = ? AND year = ?"
-                        " AND owner IN",
-                        "", first, 2, g->owners, g->count, &r);
+    int err =
+        sql_on_list(t, c,
+                    "SELECT owner, version FROM embedding_paper WHERE journal = ? AND year = ?"
+                    " AND owner IN",
+                    "", first, 2, g->owners, g->count, &r);
     *same = 0;
     for (size_t i = 0; i < r.count && !err; i++) {
         const struct sql_value *cell = sql_row(&r, i);
@@ -366,8 +392,8 @@ static int space_body(struct task *t, struct sql *c, void *arg)
         return err;
     err = sort_out(t, c, g, owners, &same);
     if (!err && same)
-        err = on_owners(t, c, "UPDATE embedding_paper SET space = ? WHERE owner IN", "", &space, 1,
-                        owners, same, NULL);
+        err = sql_on_list(t, c, "UPDATE embedding_paper SET space = ? WHERE owner IN", "", &space,
+                          1, owners, same, NULL);
     g->overtaken = !err && same < g->count;
     return g->overtaken ? spoil(t, c, owners + same, g->count - same) : err;
 }
