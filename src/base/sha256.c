@@ -143,7 +143,7 @@ bool hex_is(struct str s, size_t digits)
 {
     bool hex = s.n == digits;
     for (size_t i = 0; hex && i < s.n; i++)
-        hex = memchr("0123456789abcdef", s.p[i], 16) != NULL;
+        hex = (s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'f');
     return hex;
 }
 

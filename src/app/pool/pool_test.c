@@ -42,6 +42,62 @@ static void test_json(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* --- pops at once --- */
+
+#define CROWD        10 /* clients that begin together */
+#define CROWD_ROUNDS 20 /* pops of each */
+
+static void crowd_task(struct task *t, void *arg)
+{
+    for (int i = 0; i < CROWD_ROUNDS; i++) {
+        struct task_scope s = task_scope(t);
+        struct pool_items items;
+        check(pop(t, arg, 7, 1, &items) == 0);
+        task_scope_end(t, s);
+    }
+}
+
+static int64_t calls_of_rpop(struct task *t, struct node *n)
+{
+    const struct redis_reply *r;
+    int64_t calls;
+    check(redis_call(t, n->redis, STR_NULL, &r, STR("INFO"), STR("commandstats")) == 0);
+    struct str begin = STR("cmdstat_rpop:calls="), rest = r->str;
+    ptrdiff_t at = str_find(rest, begin);
+    check(at >= 0);
+    rest = str_skip(rest, (size_t)at + begin.n);
+    check(str_to_i64(str_cut(&rest, ','), &calls));
+    return calls;
+}
+
+/* Two crowds, the second of which comes while the first is served: were the next call made at once,
+ * they would take turns for ever. */
+static void test_crowds(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct group g;
+    struct pool_items items;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, 2000);
+    for (int i = 0; i < 6; i++) /* until the limit goes far ahead */
+        check(pop(t, &n, 7, POOL_COUNT_MAX, &items) == 0);
+    struct pool *x = pool_get(n.pools, titles(7));
+    int64_t before = calls_of_rpop(t, &n);
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < 2 * CROWD; i++) {
+        while (i == CROWD && !(x->popping && list_empty(&x->waiting)))
+            check(task_yield(t) == 0);
+        check(task_go(&g, "client", crowd_task, &n) == 0);
+    }
+    check(group_join(t, &g) == 0);
+    int64_t calls = calls_of_rpop(t, &n) - before;
+    ok(calls < 3 * CROWD_ROUNDS / 2, "both are served by one call: %lld calls for %d rounds",
+       (long long)calls, CROWD_ROUNDS);
+    pool_put(x);
+    close_node(t, &n);
+}
+
 /* --- the list --- */
 
 static void test_fill(struct task *t, void *arg)
@@ -615,6 +671,7 @@ int main(void)
     start_stores();
     tap_task(test_order, NULL, true);
     tap_task(test_json, NULL, true);
+    tap_task(test_crowds, NULL, true);
     tap_task(test_fill, NULL, true);
     tap_task(test_two_fillers, NULL, true);
     tap_task(test_busy, NULL, true);

@@ -122,6 +122,8 @@ struct str address_of_client(struct arena *a, const struct address_list *trusted
                              struct str forwarded)
 {
     struct ip at;
+    if (!forwarded.p) /* it is in its shortest spelling already */
+        return str_dup(a, peer);
     bool known = ip_parse(peer, &at);
     bool believed = known ? has(trusted, &at) : trusted->unix_too && str_eq(peer, STR("unix"));
     for (int i = 0; believed && forwarded.p && i < ADDRESS_FORWARDED_MAX; i++) {
