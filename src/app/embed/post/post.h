@@ -135,9 +135,13 @@ struct post_wish {
     struct str title, content; /* p == NULL: as it is; of a new one: empty */
     bool has_hide, hide;
     int64_t version; /* that it was made from; 0: any */
+    struct str
+        request_id; /* of a new one: idempotency key, ledger_request_id_fine; p == NULL: none */
 };
 /* ERR_CONFLICT: the user has too many, or the version is another by now. ERR_BUSY: the queue is
- * full. ERR_FUNDS, ERR_FORBIDDEN, where posts cost something: as promise_make. */
+ * full. ERR_FUNDS, ERR_FORBIDDEN, where posts cost something: as promise_make.
+ * A repeat of a request_id changes nothing, and has the post as it is now; ERR_CONFLICT: the
+ * request_id has made another one. It counts for as long as its post is not deleted. */
 MUST_CHECK int post_create(struct task *t, struct posts *p, const struct post_wish *w,
                            struct post *out);
 MUST_CHECK int post_change(struct task *t, struct posts *p, const struct post_wish *w,
