@@ -36,6 +36,39 @@ int papers_look(struct task *t, struct sql_pool *sql, struct papers_look *out)
     return 0;
 }
 
+/* --- what searches can find --- */
+
+static int sum_of(struct task *t, struct sql_pool *sql, const char *sums,
+                  const struct str *journals, size_t count, struct sql_rows *out)
+{
+    size_t n = count ? sql_padded(count) : 0;
+    struct sql_value *v = ARENA_ARRAY(task_arena(t), struct sql_value, n + 1);
+    for (size_t i = 0; i < n; i++)
+        v[i] = sql_text(journals[i < count ? i : count - 1]);
+    const char *of = arena_printf(task_arena(t), "%s WHERE journal IN", sums);
+    return sql_argv(t, sql, count ? sql_marks(task_arena(t), of, n, "") : sums, n, v, out);
+}
+
+int papers_extent(struct task *t, struct sql_pool *sql, const struct str *journals, size_t count,
+                  struct embed_extent *out)
+{
+    struct sql_rows all, r;
+    check(count <= PAPERS_JOURNALS_MAX);
+    int err = sum_of(t, sql, "SELECT CAST(COALESCE(SUM(papers), 0) AS SIGNED) FROM corpus_block",
+                     journals, count, &all);
+    if (!err)
+        err = sum_of(t, sql,
+                     "SELECT CAST(COALESCE(SUM(done), 0) AS SIGNED),"
+                     " CAST(COALESCE(SUM(embedded), 0) AS SIGNED),"
+                     " CAST(COALESCE(SUM(bare), 0) AS SIGNED) FROM embedding_unit",
+                     journals, count, &r);
+    if (err)
+        return err;
+    int64_t most = all.cells[0].i - r.cells[2].i, words = r.cells[0].i;
+    *out = (struct embed_extent){most > words ? most : words, words, r.cells[1].i};
+    return 0;
+}
+
 /* --- journals --- */
 
 /* A text that a name has in it, for LIKE. */

@@ -39,6 +39,7 @@
 #include <stdint.h>
 
 #include "app/embed/error.h"
+#include "app/embed/extent.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/jobs/jobs.h"
@@ -81,6 +82,11 @@ struct paper_row {
  * Texts are in the task's arena. ERR_UNAVAILABLE, ERR_BUSY: a store does not answer. */
 MUST_CHECK int paper_rows(struct task *t, const struct node *n, const uint64_t *owners,
                           size_t count, struct paper_row *rows, size_t *found);
+
+/* How many papers of these journals can be found; of all if there are none. At most
+ * PAPERS_JOURNALS_MAX. */
+MUST_CHECK int papers_extent(struct task *t, struct sql_pool *sql, const struct str *journals,
+                             size_t count, struct embed_extent *out);
 
 /* --- what is wanted; MySQL is enough --- */
 

@@ -39,6 +39,7 @@
 #include <stdbool.h>
 
 #include "app/embed/error.h"
+#include "app/embed/extent.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/jobs/jobs.h"
@@ -86,6 +87,12 @@ MUST_CHECK int post_rows(struct task *t, struct sql_pool *sql, const int64_t *id
  * most POINTS_OWNERS_MAX, the newest. */
 MUST_CHECK int post_hidden_of(struct task *t, struct sql_pool *sql, int64_t uid, uint64_t **ids,
                               size_t *count);
+/* How many can be found, of those that are open and of those that are hidden. */
+MUST_CHECK int post_extent(struct task *t, struct sql_pool *sql, struct embed_extent *open,
+                           struct embed_extent *hidden);
+/* Of a user's hidden ones. */
+MUST_CHECK int post_extent_hidden(struct task *t, struct sql_pool *sql, int64_t uid,
+                                  struct embed_extent *out);
 
 /* --- posts, as users and admins see them --- */
 
