@@ -258,9 +258,10 @@ for (const [column, locale] of ["en-US", "zh-CN"].entries())
 const there = (kind, total, by_words, by_meaning) => ({ kind, total, by_words, by_meaning });
 const POSTS_ALL = there("post", 24, 24, 24);
 const PAPERS_ALL = there("paper", 1300, 1300, 1295);
-/* What the server counts, how many hits it has, and what is said of it. */
+/* What the server counts, where that is told (0: no hits, 1: above them, 2: with their number), and
+ * how. */
 const EXTENTS = [
-    [[POSTS_ALL, PAPERS_ALL], 1, "Searched: 24 posts and 1,300 papers.", "24 篇文章和1,300 篇论文"],
+    [[POSTS_ALL, PAPERS_ALL], 2, "One hit among 24 posts and 1,300 papers", "24 篇文章和1,300 篇论文"],
     [[there("post", 1, 1, 1)], 0, "Searched: one post.", "搜索范围：1 篇文章。"],
     [[POSTS_ALL, there("paper", 1300, 0, 0)], 1, "No paper is indexed yet", "还没有论文建立索引"],
     [[there("paper", 1300, 0, 0)], 0, "Nothing is indexed yet", "还没有建立索引"],
@@ -282,10 +283,10 @@ for (const [column, locale] of ["en-US", "zh-CN"].entries())
         const { context, page } = await open(m, browser, name, { locale });
         let answer = null;
         await page.route("**/api/search?**", (route) => route.fulfill({ json: answer }));
-        for (const [i, [searched, hits, ...words]] of EXTENTS.entries()) {
-            answer = answered(hits ? [HIT(1)] : [], { searched });
+        for (const [i, [searched, place, ...words]] of EXTENTS.entries()) {
+            answer = answered(place ? [HIT(1)] : [], { searched });
             await page.goto(`/#/search?q=sleep${i}`);
-            const where = at(hits ? "search-extent" : "no-hits");
+            const where = at(["no-hits", "search-extent", "search-status"][place]);
             const said = page.locator(where, { hasText: words[column] });
             await said.waitFor({ timeout: 8000 }).catch(() => {});
             equal(await said.count(), 1, words[column]);
@@ -298,7 +299,7 @@ for (const [column, locale] of ["en-US", "zh-CN"].entries())
         answer = answered([], { searched: [there("paper", 90, 0, 0)] });
         await page.goto("/#/search?q=sleep&journal=NATURE");
         await page
-            .locator(at("no-hits"), { hasText: ["of these journals", "这些期刊的论文"][column] })
+            .locator(at("no-hits"), { hasText: ["None of these papers", "这些论文都还没有"][column] })
             .waitFor();
         ok(true, "of the journals that were chosen");
         await clean(page, `nothing is indexed, ${locale}`);
@@ -342,7 +343,7 @@ test("search: papers, by journal and year", async ({ m, browser }) => {
     const { journals } = await send(page, "GET", "journals");
     const [large] = journals.sort((a, b) => size(b) - size(a));
     await page.goto(`/#/search?q=measured&journal=${encodeURIComponent(large.name)}`);
-    await page.locator(at("search-lacking"), { hasText: "No paper of these journals" }).waitFor();
+    await page.locator(at("search-lacking"), { hasText: "None of these papers" }).waitFor();
     ok(true, "a journal that is not indexed says so");
     const journal = await index(page, root);
     const year = Object.keys(journal.years).map(Number).sort()[1];
@@ -408,8 +409,8 @@ test("search: papers, by journal and year", async ({ m, browser }) => {
 });
 
 test("search: the nearest papers are screened", async ({ m, browser }) => {
-    const { context, page } = await open(m, browser, "screener", {}, "5000.00");
-    const journal = await index(page, await librarian(m, "screener-s"));
+    const { context, page } = await open(m, browser, "nearest-screener", {}, "5000.00");
+    const journal = await index(page, await librarian(m, "nearest-s"));
     const query = new URLSearchParams({ q: "what was measured", journal: journal.name });
     await page.goto(`/#/search?${query}`);
     await page.focus(at("screen-these"));

@@ -114,6 +114,12 @@ def _(m, _sim):
            extent(asher, journal=[name, other])),
           ((n, n, n), (seen[other]["papers"], 0, 0), (n + seen[other]["papers"], n, n)),
           "of the journals that were asked for")
+    by_year = {y: int(k) for y, k in sql(m, "SELECT year, SUM(papers) FROM corpus_block WHERE"
+                                            f" journal = '{name}' AND papers > 0 GROUP BY year")}
+    year = max(by_year, key=by_year.get)
+    n = by_year[year]
+    equal((extent(asher, journal=name, year_from=year, year_to=year),
+           extent(asher, journal=name, year_to=1500)), ((n, n, n), (0, 0, 0)), "and years")
     search(asher, m, name)
     paging(api)
     audit(api, name)

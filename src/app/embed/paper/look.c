@@ -38,30 +38,39 @@ int papers_look(struct task *t, struct sql_pool *sql, struct papers_look *out)
 
 /* --- what searches can find --- */
 
+#define YEARS_MAX INT16_MAX
+
+/* sums: a statement up to its condition. Papers without a year are those of any year. */
 static int sum_of(struct task *t, struct sql_pool *sql, const char *sums,
-                  const struct str *journals, size_t count, struct sql_rows *out)
+                  const struct papers_filter *f, struct sql_rows *out)
 {
-    size_t n = count ? sql_padded(count) : 0;
-    struct sql_value *v = ARENA_ARRAY(task_arena(t), struct sql_value, n + 1);
+    struct arena *a = task_arena(t);
+    size_t n = f->count ? sql_padded(f->count) : 0;
+    struct sql_value *v = ARENA_ARRAY(a, struct sql_value, n + 2);
+    bool years = f->year_from || f->year_to;
+    v[0] = sql_int(years && !f->year_from ? 1 : f->year_from);
+    v[1] = sql_int(f->year_to ? f->year_to : YEARS_MAX);
     for (size_t i = 0; i < n; i++)
-        v[i] = sql_text(journals[i < count ? i : count - 1]);
-    const char *of = arena_printf(task_arena(t), "%s WHERE journal IN", sums);
-    return sql_argv(t, sql, count ? sql_marks(task_arena(t), of, n, "") : sums, n, v, out);
+        v[2 + i] = sql_text(f->journals[i < f->count ? i : f->count - 1]);
+    const char *of_years = arena_printf(a, "%s WHERE year BETWEEN ? AND ?", sums);
+    if (n)
+        of_years = sql_marks(a, arena_printf(a, "%s AND journal IN", of_years), n, "");
+    return sql_argv(t, sql, of_years, n + 2, v, out);
 }
 
-int papers_extent(struct task *t, struct sql_pool *sql, const struct str *journals, size_t count,
+int papers_extent(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
                   struct embed_extent *out)
 {
     struct sql_rows all, r;
-    check(count <= PAPERS_JOURNALS_MAX);
-    int err = sum_of(t, sql, "SELECT CAST(COALESCE(SUM(papers), 0) AS SIGNED) FROM corpus_block",
-                     journals, count, &all);
+    check(f->count <= PAPERS_JOURNALS_MAX);
+    int err = sum_of(t, sql, "SELECT CAST(COALESCE(SUM(papers), 0) AS SIGNED) FROM corpus_block", f,
+                     &all);
     if (!err)
         err = sum_of(t, sql,
                      "SELECT CAST(COALESCE(SUM(done), 0) AS SIGNED),"
                      " CAST(COALESCE(SUM(embedded), 0) AS SIGNED),"
                      " CAST(COALESCE(SUM(bare), 0) AS SIGNED) FROM embedding_unit",
-                     journals, count, &r);
+                     f, &r);
     if (err)
         return err;
     int64_t most = all.cells[0].i - r.cells[2].i, words = r.cells[0].i;

@@ -83,10 +83,14 @@ struct paper_row {
 MUST_CHECK int paper_rows(struct task *t, const struct node *n, const uint64_t *owners,
                           size_t count, struct paper_row *rows, size_t *found);
 
-/* How many papers of these journals can be found; of all if there are none. At most
- * PAPERS_JOURNALS_MAX. */
-MUST_CHECK int papers_extent(struct task *t, struct sql_pool *sql, const struct str *journals,
-                             size_t count, struct embed_extent *out);
+struct papers_filter {
+    const struct str *journals; /* none: of any */
+    size_t count;               /* at most PAPERS_JOURNALS_MAX */
+    int64_t year_from, year_to; /* 0: any */
+};
+/* How many of these papers can be found. */
+MUST_CHECK int papers_extent(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
+                             struct embed_extent *out);
 
 /* --- what is wanted; MySQL is enough --- */
 

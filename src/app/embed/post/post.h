@@ -141,9 +141,8 @@ struct post_wish {
     int64_t uid, id;
     struct str title, content; /* p == NULL: as it is; of a new one: empty */
     bool has_hide, hide;
-    int64_t version; /* that it was made from; 0: any */
-    struct str
-        request_id; /* of a new one: idempotency key, ledger_request_id_fine; p == NULL: none */
+    int64_t version;       /* that it was made from; 0: any */
+    struct str request_id; /* of a new one, ledger_request_id_fine; p == NULL: none */
 };
 /* ERR_CONFLICT: the user has too many, or the version is another by now. ERR_BUSY: the queue is
  * full. ERR_FUNDS, ERR_FORBIDDEN, where posts cost something: as promise_make.

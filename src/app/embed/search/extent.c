@@ -9,13 +9,14 @@
 static int refresh(struct task *t, struct searches *s)
 {
     struct search_extents *x = &s->extents, now = {.known = true};
+    const struct papers_filter all = {.count = 0};
     int64_t begun_us = loop_now_us(task_loop(t));
     if (x->counting || begun_us < x->until_us)
         return 0;
     x->counting = true;
     int err = s->sources.posts_there(t, s->node->sql, &now.open, &now.hidden);
     if (!err)
-        err = s->sources.papers_there(t, s->node->sql, NULL, 0, &now.papers);
+        err = s->sources.papers_there(t, s->node->sql, &all, &now.papers);
     x->counting = false;
     if (err == ERR_CANCELED)
         return err;
@@ -50,11 +51,12 @@ static int count_posts(struct task *t, struct searches *s, struct search_caller 
 static int count_papers(struct task *t, struct searches *s, const struct search_wish *w,
                         struct search_extent *out)
 {
+    const struct papers_filter f = {w->journals, w->journal_count, w->year_from, w->year_to};
     int err = 0;
     out->of = s->extents.papers;
     out->known = s->extents.known;
-    if (w->journal_count) {
-        err = s->sources.papers_there(t, s->node->sql, w->journals, w->journal_count, &out->of);
+    if (f.count || f.year_from || f.year_to) {
+        err = s->sources.papers_there(t, s->node->sql, &f, &out->of);
         out->known = !err;
     }
     return err;

@@ -44,8 +44,8 @@ static const struct api_field hit_fields[] = {
 static const struct api_field extent_fields[] = {
     {"kind", API_TEXT, .choices = KINDS, .about = "that was searched"},
     {"total", API_INT, .optional = true,
-     .about = "that the caller may find: posts with a text, papers of the journals that were asked "
-              "for, of any year; null: not known now"},
+     .about = "that the caller may find: posts with a text, papers of the journals and years that "
+              "were asked for; null: not known now"},
     {"by_words", API_INT, .optional = true, .about = "of those: found by their words"},
     {"by_meaning", API_INT, .optional = true, .about = "of those: found by meaning, too"},
     API_END,

@@ -69,8 +69,8 @@ struct search_hit {
     bool hide, mine; /* of a post */
 };
 
-/* How many of a kind there are that the caller may find: papers of the journals that were asked
- * for, of any year. Some seconds old. */
+/* How many of a kind there are that the caller may find, by the filters of the wish. Some seconds
+ * old. */
 struct search_extent {
     bool asked; /* this kind was searched */
     bool known; /* false: MySQL did not say */

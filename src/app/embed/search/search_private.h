@@ -35,8 +35,8 @@ struct search_sources {
                        struct embed_extent *hidden);
     int (*hidden_there)(struct task *t, struct sql_pool *sql, int64_t uid,
                         struct embed_extent *out);
-    int (*papers_there)(struct task *t, struct sql_pool *sql, const struct str *journals,
-                        size_t count, struct embed_extent *out);
+    int (*papers_there)(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
+                        struct embed_extent *out);
 };
 
 /* What all searches of a node share, counted every now and then. */

@@ -147,11 +147,13 @@ static int hidden_there(struct task *t, struct sql_pool *sql, int64_t owner,
     return 0;
 }
 
-static int papers_there(struct task *t, struct sql_pool *sql, const struct str *journals,
-                        size_t count, struct embed_extent *out)
+static int papers_there(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
+                        struct embed_extent *out)
 {
-    (void)t, (void)sql, (void)journals;
-    *out = count ? (struct embed_extent){(int64_t)count, 0, 0} : (struct embed_extent){300, 200, 9};
+    (void)t, (void)sql;
+    *out = f->count || f->year_to
+               ? (struct embed_extent){f->year_to, f->year_from, (int64_t)f->count}
+               : (struct embed_extent){300, 200, 9};
     return 0;
 }
 
@@ -533,10 +535,10 @@ static void test_extents(struct task *t, void *arg)
     is_str(extents_of(t, &x, &admin), STR("28/22/16 300/200/9"), "admins: those of all");
     w.journals = &one;
     w.journal_count = 1;
-    is_str(extents_of(t, &x, &w), STR("- 1/0/0"), "of journals that were asked for: no posts");
+    is_str(extents_of(t, &x, &w), STR("- 0/0/1"), "of journals that were asked for: no posts");
     w = wish_of(3);
     w.year_to = 2000;
-    is_str(extents_of(t, &x, &w), STR("- 300/200/9"), "nor with years");
+    is_str(extents_of(t, &x, &w), STR("- 2000/0/0"), "nor with years");
     w = wish_of(3);
     w.kinds[ORDER_PAPER] = false;
     is_str(extents_of(t, &x, &w), STR("23/16/10 -"), "of posts alone");

@@ -12,9 +12,8 @@ interface Known {
 }
 export interface Extent {
     bare: boolean; /* there is nothing yet that could be found */
-    lacking: string[]; /* what is not indexed, and cannot be found, or by its words alone */
-    wayOut: boolean; /* an administrator can have papers indexed */
-    among: string; /* what all is complete of; "": something is not, or is not known */
+    lacking: string[]; /* what is not indexed: it cannot be found, or by its words alone */
+    whole: string; /* how much there is; "": some of that is lacking, or it is not known */
 }
 
 /* Some texts stay without vectors for good: the service refuses them. */
@@ -25,7 +24,7 @@ const known = (x: Searched): Known[] =>
         ? []
         : [{ kind: x.kind, total: x.total, byWords: x.by_words, byMeaning: x.by_meaning }];
 
-function lackOf(x: Known, journals: boolean, meaning: boolean): string {
+function lackOf(x: Known, filtered: boolean, meaning: boolean): string {
     const say = (key: string, n: number) =>
         i18n.global.t(
             `search.extent.${x.kind}.${key}`,
@@ -33,28 +32,27 @@ function lackOf(x: Known, journals: boolean, meaning: boolean): string {
             n,
         );
     if (!x.total) return say("nothing", 0);
-    if (!x.byWords) return say(journals && x.kind === "paper" ? "noneOfThese" : "none", x.total);
+    if (!x.byWords) return say(filtered && x.kind === "paper" ? "noneOfThese" : "none", x.total);
     if (x.byWords < x.total * ALMOST) return say("some", x.byWords);
     if (!meaning) return "";
     if (!x.byMeaning) return say("words", x.total);
     return x.byMeaning < x.byWords * ALMOST ? say("someMeaning", x.byMeaning) : "";
 }
 
-/* journals: they were chosen. meaning: nothing else says that meanings cannot be searched. */
-export function extentOf(searched: Searched[], journals: boolean, meaning: boolean): Extent {
+/* filtered: by journals or years. meaning: nothing else says that meanings cannot be searched. */
+export function extentOf(searched: Searched[], filtered: boolean, meaning: boolean): Extent {
     const { t } = i18n.global;
     const all = searched.flatMap(known);
-    const lacks = all.map((x) => ({ x, text: lackOf(x, journals, meaning) }));
+    const lacks = all.map((x) => ({ x, text: lackOf(x, filtered, meaning) }));
     const lacking = lacks.filter((l) => l.text);
     const counts = all.map((x) =>
-        t(`search.extent.${x.kind}.among`, { n: number(x.total) }, x.total),
+        t(`search.extent.${x.kind}.whole`, { n: number(x.total) }, x.total),
     );
-    const whole = all.length > 0 && all.length === searched.length;
-    const what = counts.join(t("search.extent.and"));
+    const wayOut = lacking.some((l) => l.x.kind === "paper" && l.x.total > 0);
+    const complete = all.length > 0 && all.length === searched.length;
     return {
-        bare: whole && all.every((x) => !x.byWords),
-        lacking: lacking.map((l) => l.text),
-        wayOut: lacking.some((l) => l.x.kind === "paper" && l.x.total > 0),
-        among: whole && !lacking.length ? t("search.extent.among", { what }) : "",
+        bare: complete && all.every((x) => !x.byWords),
+        lacking: [...lacking.map((l) => l.text), ...(wayOut ? [t("search.extent.wayOut")] : [])],
+        whole: complete && !lacking.length ? counts.join(t("search.extent.and")) : "",
     };
 }

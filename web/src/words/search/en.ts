@@ -37,13 +37,15 @@ const words = {
         "Try other words, or fewer filters. A post is found some seconds after it was written.",
     bare: "Nothing is indexed yet",
     extent: {
-        among: "Searched: {what}.",
+        among: " among {what}",
+        searched: "Searched: {what}.",
         and: " and ",
+        gap: " ",
         wayOut:
             "An administrator can have papers indexed: on the page “Search index”, or with the " +
             "command “millrace embed”.",
         post: {
-            among: "one post | {n} posts",
+            whole: "one post | {n} posts",
             nothing: "There are no posts yet.",
             none: "One post waits to be indexed. | {n} posts wait to be indexed.",
             some: "{n} of {total} posts are indexed; the others cannot be found yet.",
@@ -52,10 +54,10 @@ const words = {
                 "{n} of {total} posts are found by meaning, the others by their words alone.",
         },
         paper: {
-            among: "one paper | {n} papers",
+            whole: "one paper | {n} papers",
             nothing: "There are no such papers on this server.",
             none: "No paper is indexed yet, so none can be found.",
-            noneOfThese: "No paper of these journals is indexed yet, so none can be found.",
+            noneOfThese: "None of these papers is indexed yet, so none can be found.",
             some: "{n} of {total} papers are indexed; the others cannot be found yet.",
             words: "Papers are found by their words alone: none is indexed by meaning yet.",
             someMeaning:

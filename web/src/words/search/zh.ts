@@ -30,11 +30,13 @@ const words: typeof en = {
     noneHint: "请换用其他词语，或减少筛选条件。文章写好几秒后即可找到。",
     bare: "还没有建立索引",
     extent: {
-        among: "搜索范围：{what}。",
+        among: "，搜索范围：{what}",
+        searched: "搜索范围：{what}。",
         and: "和",
+        gap: "",
         wayOut: "管理员可以在“搜索索引”页面，或用命令“millrace embed”为论文建立索引。",
         post: {
-            among: "{n} 篇文章",
+            whole: "{n} 篇文章",
             nothing: "还没有文章。",
             none: "{n} 篇文章正在等待建立索引。",
             some: "{total} 篇文章中已有 {n} 篇建立索引，其余暂时找不到。",
@@ -42,10 +44,10 @@ const words: typeof en = {
             someMeaning: "{total} 篇文章中有 {n} 篇可以按语义找到，其余只能按词语找到。",
         },
         paper: {
-            among: "{n} 篇论文",
+            whole: "{n} 篇论文",
             nothing: "此服务器上没有这样的论文。",
             none: "还没有论文建立索引，因此找不到任何论文。",
-            noneOfThese: "这些期刊的论文都还没有建立索引，因此找不到。",
+            noneOfThese: "这些论文都还没有建立索引，因此找不到。",
             some: "{total} 篇论文中已有 {n} 篇建立索引，其余暂时找不到。",
             words: "论文只能按词语找到：都还没有按语义建立索引。",
             someMeaning: "{total} 篇论文中有 {n} 篇可以按语义找到，其余只能按词语找到。",
