@@ -5,6 +5,7 @@ import { SLOW_MS } from "./extract_flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
 const POSTS = 23; /* more than a page */
+const SCRIPTS_MAX = 150 * 1024; /* of the first load */
 /* Characters of two halves stand before the words: marks count whole ones. */
 const text = (i) =>
     `# 😀𝔸 notes\n\n😀😀 𝔸𝔸𝔸 Zeolites catch the carbon of chimneys, in reactor ${i}. ` +
@@ -141,6 +142,66 @@ test("search: posts are found, page by page", async ({ m, browser }) => {
     equal([context.wrong, other.wrong], [[], []], "no error in the console");
 });
 
+test("search: a post that is hidden is not found by others any more", async ({ m, browser }) => {
+    const { context, page } = await open(m, browser, "concealer");
+    await librarian(m, "concealer-s");
+    const title = "Obsidian blades";
+    const post = { title, content: "Obsidian blades were traded over the mountains." };
+    const { id } = (await send(page, "POST", "posts", post)).post;
+    await embedded(page);
+    const other = await open(m, browser, "finder");
+    const theirs = other.page;
+    const row = (view) => view.locator(at("hit"), { hasText: title });
+    await theirs.goto("/#/search?q=obsidian+blades");
+    await row(theirs).waitFor();
+    ok(true, "others find a post");
+
+    const again = async () => {
+        const answer = theirs.waitForResponse(/\/api\/search\?/);
+        await theirs.click(at("search-go"));
+        await (await answer).finished();
+        await theirs.locator(`${at("hit")}, ${at("no-hits")}`).first().waitFor();
+        return row(theirs).count();
+    };
+    await page.goto(`/#/posts/${id}/edit`);
+    await page.check(at("hide-post"));
+    await page.click(at("save-post"));
+    await page.waitForSelector(at("post-shown"));
+    equal(await again(), 0, "hidden, it is gone with their next request");
+    await theirs.goto(`/#/search?q=obsidian+blades&like=post:${id}`);
+    await theirs.locator(at("search-wrong"), { hasText: "nothing to compare with" }).waitFor();
+    ok(true, "nor is anything like it");
+    await page.goto("/#/search?q=obsidian+blades");
+    await row(page).locator("text=Hidden").waitFor();
+    ok(true, "its owner finds it, marked");
+
+    await send(page, "PUT", `posts/${id}`, { hide: false });
+    await theirs.goto("/#/search?q=obsidian+blades&kind=post");
+    await theirs.waitForSelector(`${at("hit")}, ${at("no-hits")}`);
+    for (let i = 0; i < 20 && !(await again()); i++) await theirs.waitForTimeout(300);
+    equal(await row(theirs).count(), 1, "shown again, it is found again");
+    equal([...context.wrong, ...other.context.wrong], [], "no error in the console");
+});
+
+test("search: what is loaded", async ({ m, browser }) => {
+    const { context } = await open(m, browser, "first-loader");
+    const fresh = await person(browser, m.url, { storageState: await context.storageState() });
+    const page = await fresh.newPage();
+    const scripts = [];
+    page.on("response", (r) => /\.js$/.test(new URL(r.url()).pathname) && scripts.push(r));
+    await page.goto("/#/search");
+    await page.waitForSelector(at("search-field"));
+    await page.waitForLoadState("networkidle");
+    let bytes = 0;
+    for (const r of scripts) bytes += (await r.request().sizes()).responseBodySize;
+    ok(
+        bytes > 10 * 1024 && bytes <= SCRIPTS_MAX,
+        `its scripts are ${Math.round(bytes / 1024)} KB compressed`,
+        scripts.map((r) => r.url()),
+    );
+    equal(fresh.wrong, [], "no error in the console");
+});
+
 test("search: more like this, and back", async ({ m, browser }) => {
     const { context, page } = await open(m, browser, "likewise");
     await librarian(m, "likewise-s");
@@ -261,7 +322,7 @@ const PAPERS_ALL = there("paper", 1300, 1300, 1295);
 /* What the server counts, where that is told (0: no hits, 1: above them, 2: with their number), and
  * how. */
 const EXTENTS = [
-    [[POSTS_ALL, PAPERS_ALL], 2, "One hit among 24 posts and 1,300 papers", "24 篇文章和1,300 篇论文"],
+    [[POSTS_ALL, PAPERS_ALL], 2, "One hit among 24 posts and 1,300 papers", "24 篇文章和 1,300 篇论文"],
     [[there("post", 1, 1, 1)], 0, "Searched: one post.", "搜索范围：1 篇文章。"],
     [[POSTS_ALL, there("paper", 1300, 0, 0)], 1, "No paper is indexed yet", "还没有论文建立索引"],
     [[there("paper", 1300, 0, 0)], 0, "Nothing is indexed yet", "还没有建立索引"],

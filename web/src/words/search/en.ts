@@ -74,6 +74,7 @@ const words = {
     like: "More like this",
     likeLabel: "More like this: {title}",
     likeOf: "More like",
+    likeOfTitle: "More like: {title}",
     likeNone: "Nothing else is like it",
     likeNoneHint: "There may be nothing else of its kind yet.",
     likeGone:

@@ -32,7 +32,7 @@ const words: typeof en = {
     extent: {
         among: "，搜索范围：{what}",
         searched: "搜索范围：{what}。",
-        and: "和",
+        and: "和 ",
         gap: "",
         wayOut: "管理员可以在“搜索索引”页面，或用命令“millrace embed”为论文建立索引。",
         post: {
@@ -63,6 +63,7 @@ const words: typeof en = {
     like: "查找相似",
     likeLabel: "查找相似：{title}",
     likeOf: "相似内容",
+    likeOfTitle: "相似内容：{title}",
     likeNone: "没有与之相似的内容",
     likeNoneHint: "可能还没有其他同类内容。",
     likeGone: "无法比较：它尚未建立索引，或已不存在。文章写好几秒后即建立索引。",
