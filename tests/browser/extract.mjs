@@ -15,7 +15,7 @@ import {
     SLOW_MS,
     upload,
 } from "./extract_flow.mjs";
-import { at, choose, start, state } from "./flow.mjs";
+import { at, choose, refusal, start, state } from "./flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 import { unzip } from "./unzip.mjs";
 
@@ -506,22 +506,17 @@ test(`extract: a table of ${ROWS} rows stays quick`, async ({ m, browser }) => {
     await context.close();
 });
 
-const error = (status, code, message, headers = {}) => ({
-    status,
-    headers,
-    json: { success: false, error: { code, message } },
-});
 /* Answers to a submitted task, and what is said in English and Chinese. */
 const REFUSALS = [
-    [error(402, "funds", "no"), "less than the cost", "可用余额低于费用"],
+    [refusal(402, "funds", "no"), "less than the cost", "可用余额低于费用"],
     [
-        error(429, "rate", "no", { "Retry-After": "7200" }),
+        refusal(429, "rate", "no", { "Retry-After": "7200" }),
         "as many documents extracted as you may. Try again in 2 h",
         "已达上限，请在 2 小时",
     ],
-    [error(429, "rate", "no"), "Too many of your extractions", "提取任务过多"],
-    [error(404, "not_found", "no"), "does not exist any more", "已不存在"],
-    [error(503, "unavailable", "no"), "cannot do this right now", "暂时无法处理"],
+    [refusal(429, "rate", "no"), "Too many of your extractions", "提取任务过多"],
+    [refusal(404, "not_found", "no"), "does not exist any more", "已不存在"],
+    [refusal(503, "unavailable", "no"), "cannot do this right now", "暂时无法处理"],
 ];
 for (const [locale, column] of [
     ["en-US", 0],
@@ -562,7 +557,7 @@ for (const [locale, column] of [
         await page.goto("/#/extract/tasks/1-nothing");
         await page.locator(".empty").waitFor();
         await page.route("**/api/tasks?**", (route) =>
-            route.fulfill(error(503, "unavailable", "MySQL does not answer")),
+            route.fulfill(refusal(503, "unavailable", "MySQL does not answer")),
         );
         await page.goto("/#/extract");
         await said(page, "extractions-wrong", REFUSALS[4][1 + column]);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { login, person } from "./flow.mjs";
 import { ROOT } from "./millrace.mjs";
-import { equal, ok, test } from "./tap.mjs";
+import { crowd, equal, ok, test } from "./tap.mjs";
 
 const READY_MS = 1000;
 
@@ -62,8 +62,9 @@ test("how soon a page is ready", async ({ m, browser }) => {
             `a field chosen at home after ${home.join(", ")} ms`,
     );
     /* The best of three: the others tell how busy the machine is with something else. */
+    const most = Math.round(READY_MS * crowd());
     for (const [name, times] of Object.entries({ "the log-in": first, home }))
-        ok(Math.min(...times) < READY_MS, `${name} is interactive within ${READY_MS} ms`, times);
+        ok(Math.min(...times) < most, `${name} is interactive within ${most} ms`, times);
 });
 
 const STALL_MS = 50;

@@ -103,6 +103,13 @@ export async function send(page, method, path, data, headers = {}) {
     return reply.json();
 }
 
+/* An answer that refuses, for page.route. */
+export const refusal = (status, code, message = "no", headers = {}) => ({
+    status,
+    headers,
+    json: { success: false, error: { code, message } },
+});
+
 /* Once for a server: without a key of the embedding service posts wait. */
 export async function embeddingKey(m, browser) {
     if (m.embeds) return;

@@ -1,6 +1,6 @@
 // Plans on the pages: made, watched, read, changed, also when another one was faster, and what is
 // said when something is missing.
-import { adminLogin, at, open, send } from "./flow.mjs";
+import { adminLogin, at, open, refusal, send } from "./flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
 const SLOW_MS = 60000;
@@ -230,22 +230,17 @@ test("plans: one waits for the AI, and is cancelled", async ({ m, browser }) => 
     equal(context.wrong, [], "no error in the console");
 });
 
-const error = (status, code, message, headers = {}) => ({
-    status,
-    headers,
-    json: { success: false, error: { code, message } },
-});
 /* Answers to a submitted plan, and what is said in English and Chinese. */
 const REFUSALS = [
-    [error(402, "funds", "no"), "less than the price", "低于价格"],
+    [refusal(402, "funds"), "less than the price", "低于价格"],
     [
-        error(429, "rate", "no", { "Retry-After": "7200" }),
+        refusal(429, "rate", "no", { "Retry-After": "7200" }),
         "as many plans as you may. Try again in 2 h",
         "已达上限，请在 2 小时",
     ],
-    [error(429, "rate", "no"), "Too many of your plans", "正在生成的计划过多"],
-    [error(404, "not_found", "no"), "does not exist any more", "此模板已不存在"],
-    [error(503, "unavailable", "no"), "cannot do this right now", "暂时无法处理"],
+    [refusal(429, "rate"), "Too many of your plans", "正在生成的计划过多"],
+    [refusal(404, "not_found"), "does not exist any more", "此模板已不存在"],
+    [refusal(503, "unavailable"), "cannot do this right now", "暂时无法处理"],
 ];
 /* Tasks by status, reason and message, and what is said of each. A reason without words here is of
  * a later server. */
@@ -330,7 +325,7 @@ for (const [locale, column] of [
         ok(!/[{}]|undefined|Invalid/.test(said.join()), `nothing is left out, ${locale}`, said);
         await page.unroute("**/api/plans");
         await page.route("**/api/plans?**", (route) =>
-            route.fulfill(error(503, "unavailable", "MySQL does not answer")),
+            route.fulfill(refusal(503, "unavailable", "MySQL does not answer")),
         );
         await page.reload();
         await page.locator(at("plans-wrong"), { hasText: REFUSALS[4][1 + column] }).waitFor();

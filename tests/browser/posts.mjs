@@ -1,6 +1,6 @@
 // Posts on the pages: written, previewed, indexed, changed, also when another one was faster,
 // hidden, deleted, and what is said when something is missing.
-import { at, embeddingKey, open, send } from "./flow.mjs";
+import { at, embeddingKey, open, refusal, send } from "./flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
 const SLOW_MS = 90000;
@@ -151,6 +151,49 @@ test("posts: the list follows, page by page", async ({ m, browser }) => {
     ok(true, "one that is changed elsewhere is followed");
     await m.ai({});
     await clean(page, "a list of posts");
+    equal(context.wrong, [], "no error in the console");
+});
+
+test("posts: one whose answer was lost is written once", async ({ m, browser }) => {
+    const { context, page } = await open(m, browser, "unlucky-author");
+    const asked = [];
+    let lose = true;
+    await page.route("**/api/posts", async (route) => {
+        if (route.request().method() !== "POST") return route.continue();
+        asked.push(route.request().postDataJSON().request_id);
+        if (!lose) return route.continue();
+        await route.fetch();
+        return route.abort("connectionreset");
+    });
+    const save = async () => {
+        const sent = page.waitForEvent("requestfailed", (r) => r.method() === "POST");
+        await page.click(at("save-post"));
+        await sent;
+    };
+    await page.goto("/#/posts/new");
+    await page.fill("#post-title", "Once");
+    await page.fill("#post-content", "One text.");
+    await save();
+    await page.locator(`${at("save-post")}:not(:has(.n-base-loading))`).waitFor();
+    await page.reload();
+    await page.waitForSelector("#post-title");
+    await save();
+    lose = false;
+    await page.click(at("save-post"));
+    await page.waitForSelector(at("post-shown"));
+    ok(asked.length === 3 && new Set(asked).size === 1, "sent again as the same request", asked);
+    equal((await send(page, "GET", "posts")).posts.length, 1, "also after a reload: one post");
+
+    lose = true;
+    await page.goto("/#/posts/new");
+    await page.fill("#post-title", "Twice");
+    await save();
+    await page.fill("#post-title", "Twice, and changed");
+    lose = false;
+    await page.click(at("save-post"));
+    await page.waitForSelector(at("post-shown"));
+    equal(new Set(asked.slice(3)).size, 2, "what was changed meanwhile is another one");
+    equal((await send(page, "GET", "posts")).posts.length, 3, "and both are there");
     equal(context.wrong, [], "no error in the console");
 });
 
@@ -311,19 +354,14 @@ test("posts: one cannot be indexed, and says why", async ({ m, browser }) => {
 
 /* --- what is said --- */
 
-const error = (status, code, message, headers = {}) => ({
-    status,
-    headers,
-    json: { success: false, error: { code, message } },
-});
 const REFUSALS = [
-    [error(402, "funds", "no"), "less than the price of indexing", "低于为一篇文章"],
-    [error(403, "forbidden", "no"), "may not have posts indexed", "目前不能为文章建立索引"],
-    [error(409, "conflict", "you have 20000 posts: delete"), "You have 20,000", "已有 20,000 篇"],
-    [error(503, "busy", "the queue is full"), "Too many posts wait", "文章过多"],
-    [error(503, "unavailable", "no"), "cannot do this right now", "暂时无法处理"],
+    [refusal(402, "funds"), "less than the price of indexing", "低于为一篇文章"],
+    [refusal(403, "forbidden"), "may not have posts indexed", "目前不能为文章建立索引"],
+    [refusal(409, "conflict", "you have 20000 posts: delete"), "You have 20,000", "已有 20,000 篇"],
+    [refusal(503, "busy", "the queue is full"), "Too many posts wait", "文章过多"],
+    [refusal(503, "unavailable"), "cannot do this right now", "暂时无法处理"],
     [
-        error(400, "invalid", "content: must have at most 10 characters, and has 12", {}),
+        refusal(400, "invalid", "content: must have at most 10 characters, and has 12", {}),
         "at most 10 characters",
         "at most 10 characters",
         "content",
@@ -429,7 +467,7 @@ for (const [locale, column] of [
             .locator(".note.bad", { hasText: ["less than the price", "低于"][column] })
             .waitFor();
         ok(true, `too little is left for the price, ${locale}`);
-        answer = error(503, "unavailable", "MySQL does not answer");
+        answer = refusal(503, "unavailable", "MySQL does not answer");
         await page.goto("/#/posts");
         await page.locator(at("posts-wrong"), { hasText: REFUSALS[4][1 + column] }).waitFor();
         ok(true, `the list is not there, and it says so, ${locale}`);

@@ -345,6 +345,23 @@ async function postTour(page, tag, id) {
     await shoot(page, `post-edit-${tag}`);
 }
 
+/* What is asked in either language finds the same. */
+async function searchTour(page, tag) {
+    await page.goto("/#/search?q=photocatalysts+for+water+splitting+under+visible+light");
+    await page.locator(at("hit")).nth(3).waitFor();
+    await shoot(page, `search-${tag}`);
+    await page.click(at("kind-paper"));
+    await page.waitForURL(/kind=paper/);
+    await page.locator(at("open-hit")).first().click();
+    await page.locator(at("abstract"), { hasText: /.{40}/ }).waitFor();
+    await shoot(page, `search-paper-${tag}`);
+    await page.click(at("close-paper"));
+    await page.click(at("screen-these"));
+    await page.fill("#nearest-n", "200");
+    await page.locator(`dl:not(.stale) ${at("papers")}`, { hasText: /^200$/ }).waitFor();
+    await shoot(page, `search-screen-${tag}`);
+}
+
 /* Something for the audit log. */
 async function adminDeeds(page) {
     await adminLogin(page, "root");
@@ -488,13 +505,15 @@ const m = await Millrace.start({ latency: 100, jitter: 60 });
 const browser = await launch();
 try {
     const { plans, extraction, posts } = await prepareOthers(browser, m);
-    const one = /^(plan|extract|post)/.exec(only)?.[0];
+    const one = /^(plan|extract|post|search)/.exec(only)?.[0];
     const tours = {
         extract: (page, tag) => extractTour(page, tag, extraction),
         plan: (page, tag) => planTour(page, tag, plans),
         post: (page, tag) => postTour(page, tag, posts),
+        search: searchTour,
     };
     if (!one) await screenings(browser, m);
+    if (!one || one === "search") m.cli("embed", "--all", "--wait");
     await m.ai({ latency: 8000, jitter: 0 }); // to be seen while one is made
     if (!operators)
         await everyone(browser, m, async (context, tag) => {

@@ -1,10 +1,11 @@
 // The search: posts and papers by words and by meaning, filters, pages, what is like a hit, a
 // screening of the nearest papers, and what is said when something is missing.
-import { at, login, PASSWORD, person, state } from "./flow.mjs";
-import { open, send, SLOW_MS } from "./extract_flow.mjs";
+import { at, login, open, PASSWORD, person, refusal, send, state } from "./flow.mjs";
+import { SLOW_MS } from "./extract_flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
 const POSTS = 23; /* more than a page */
+const SCRIPTS_MAX = 150 * 1024; /* of the first load */
 /* Characters of two halves stand before the words: marks count whole ones. */
 const text = (i) =>
     `# 😀𝔸 notes\n\n😀😀 𝔸𝔸𝔸 Zeolites catch the carbon of chimneys, in reactor ${i}. ` +
@@ -141,6 +142,66 @@ test("search: posts are found, page by page", async ({ m, browser }) => {
     equal([context.wrong, other.wrong], [[], []], "no error in the console");
 });
 
+test("search: a post that is hidden is not found by others any more", async ({ m, browser }) => {
+    const { context, page } = await open(m, browser, "concealer");
+    await librarian(m, "concealer-s");
+    const title = "Obsidian blades";
+    const post = { title, content: "Obsidian blades were traded over the mountains." };
+    const { id } = (await send(page, "POST", "posts", post)).post;
+    await embedded(page);
+    const other = await open(m, browser, "finder");
+    const theirs = other.page;
+    const row = (view) => view.locator(at("hit"), { hasText: title });
+    await theirs.goto("/#/search?q=obsidian+blades");
+    await row(theirs).waitFor();
+    ok(true, "others find a post");
+
+    const again = async () => {
+        const answer = theirs.waitForResponse(/\/api\/search\?/);
+        await theirs.click(at("search-go"));
+        await (await answer).finished();
+        await theirs.locator(`${at("hit")}, ${at("no-hits")}`).first().waitFor();
+        return row(theirs).count();
+    };
+    await page.goto(`/#/posts/${id}/edit`);
+    await page.check(at("hide-post"));
+    await page.click(at("save-post"));
+    await page.waitForSelector(at("post-shown"));
+    equal(await again(), 0, "hidden, it is gone with their next request");
+    await theirs.goto(`/#/search?q=obsidian+blades&like=post:${id}`);
+    await theirs.locator(at("search-wrong"), { hasText: "nothing to compare with" }).waitFor();
+    ok(true, "nor is anything like it");
+    await page.goto("/#/search?q=obsidian+blades");
+    await row(page).locator("text=Hidden").waitFor();
+    ok(true, "its owner finds it, marked");
+
+    await send(page, "PUT", `posts/${id}`, { hide: false });
+    await theirs.goto("/#/search?q=obsidian+blades&kind=post");
+    await theirs.waitForSelector(`${at("hit")}, ${at("no-hits")}`);
+    for (let i = 0; i < 20 && !(await again()); i++) await theirs.waitForTimeout(300);
+    equal(await row(theirs).count(), 1, "shown again, it is found again");
+    equal([...context.wrong, ...other.context.wrong], [], "no error in the console");
+});
+
+test("search: what is loaded", async ({ m, browser }) => {
+    const { context } = await open(m, browser, "first-loader");
+    const fresh = await person(browser, m.url, { storageState: await context.storageState() });
+    const page = await fresh.newPage();
+    const scripts = [];
+    page.on("response", (r) => /\.js$/.test(new URL(r.url()).pathname) && scripts.push(r));
+    await page.goto("/#/search");
+    await page.waitForSelector(at("search-field"));
+    await page.waitForLoadState("networkidle");
+    let bytes = 0;
+    for (const r of scripts) bytes += (await r.request().sizes()).responseBodySize;
+    ok(
+        bytes > 10 * 1024 && bytes <= SCRIPTS_MAX,
+        `its scripts are ${Math.round(bytes / 1024)} KB compressed`,
+        scripts.map((r) => r.url()),
+    );
+    equal(fresh.wrong, [], "no error in the console");
+});
+
 test("search: more like this, and back", async ({ m, browser }) => {
     const { context, page } = await open(m, browser, "likewise");
     await librarian(m, "likewise-s");
@@ -197,11 +258,13 @@ const HIT = (i, more = {}) => ({
     mine: null,
     ...more,
 });
-const answered = (hits, more = {}) => ({ success: true, hits, next: null, reason: null, ...more });
-const error = (status, code, headers = {}) => ({
-    status,
-    headers,
-    json: { success: false, error: { code, message: "no" } },
+const answered = (hits, more = {}) => ({
+    success: true,
+    hits,
+    next: null,
+    reason: null,
+    searched: [],
+    ...more,
 });
 const REASONS = [
     ["no_embedding_service", "has no service that searches by meaning", "没有按语义搜索的服务"],
@@ -214,9 +277,9 @@ const REASONS = [
     ["of_tomorrow", "Part of the search", "搜索的一部分"],
 ];
 const REFUSALS = [
-    [error(429, "rate", { "Retry-After": "42" }), "Search again in 42 s", "请在 42 秒"],
-    [error(503, "unavailable"), "Neither way of searching", "两种搜索方式"],
-    [error(503, "busy"), "The server is busy", "服务器繁忙"],
+    [refusal(429, "rate", "no", { "Retry-After": "42" }), "Search again in 42 s", "请在 42 秒"],
+    [refusal(503, "unavailable"), "Neither way of searching", "两种搜索方式"],
+    [refusal(503, "busy"), "The server is busy", "服务器繁忙"],
     ["abort", "cannot be reached", "无法连接服务器"],
 ];
 
@@ -251,12 +314,79 @@ for (const [column, locale] of ["en-US", "zh-CN"].entries())
         equal(context.wrong, [], "no error in the console");
     });
 
+/* --- how much there was to be found --- */
+
+const there = (kind, total, by_words, by_meaning) => ({ kind, total, by_words, by_meaning });
+const POSTS_ALL = there("post", 24, 24, 24);
+const PAPERS_ALL = there("paper", 1300, 1300, 1295);
+/* What the server counts, where that is told (0: no hits, 1: above them, 2: with their number), and
+ * how. */
+const EXTENTS = [
+    [[POSTS_ALL, PAPERS_ALL], 2, "One hit among 24 posts and 1,300 papers", "24 篇文章和 1,300 篇论文"],
+    [[there("post", 1, 1, 1)], 0, "Searched: one post.", "搜索范围：1 篇文章。"],
+    [[POSTS_ALL, there("paper", 1300, 0, 0)], 1, "No paper is indexed yet", "还没有论文建立索引"],
+    [[there("paper", 1300, 0, 0)], 0, "Nothing is indexed yet", "还没有建立索引"],
+    [[there("paper", 1300, 0, 0)], 0, "“millrace embed”", "“millrace embed”"],
+    [[there("paper", 0, 0, 0)], 0, "no such papers on this server", "没有这样的论文"],
+    [[there("paper", 1300, 200, 0)], 0, "200 of 1,300 papers are indexed", "已有 200 篇建立索引"],
+    [[there("paper", 1300, 1300, 0)], 1, "by their words alone: none", "论文只能按词语找到"],
+    [[there("paper", 1300, 1300, 650)], 1, "650 of 1,300 papers are found by", "有 650 篇可以按"],
+    [[there("post", 0, 0, 0)], 0, "There are no posts yet", "还没有文章"],
+    [[there("post", 1, 0, 0)], 0, "One post waits to be indexed", "1 篇文章正在等待"],
+    [[there("post", 24, 3, 3)], 0, "3 of 24 posts are indexed", "已有 3 篇建立索引"],
+    [[there("post", 24, 24, 0)], 1, "by their words alone: none", "文章只能按词语找到"],
+    [[there("post", 24, 24, 12)], 1, "12 of 24 posts are found by", "有 12 篇可以按语义"],
+];
+
+for (const [column, locale] of ["en-US", "zh-CN"].entries())
+    test(`search: nothing found, or nothing indexed, ${locale}`, async ({ m, browser }) => {
+        const name = `counting${locale.slice(0, 2)}`;
+        const { context, page } = await open(m, browser, name, { locale });
+        let answer = null;
+        await page.route("**/api/search?**", (route) => route.fulfill({ json: answer }));
+        for (const [i, [searched, place, ...words]] of EXTENTS.entries()) {
+            answer = answered(place ? [HIT(1)] : [], { searched });
+            await page.goto(`/#/search?q=sleep${i}`);
+            const where = at(["no-hits", "search-extent", "search-status"][place]);
+            const said = page.locator(where, { hasText: words[column] });
+            await said.waitFor({ timeout: 8000 }).catch(() => {});
+            equal(await said.count(), 1, words[column]);
+        }
+        ok(
+            !/[{}|]|undefined|NaN/.test(await page.textContent("main")),
+            `nothing is left out, ${locale}`,
+        );
+        await clean(page, `part of the posts, ${locale}`);
+        answer = answered([], { searched: [there("paper", 90, 0, 0)] });
+        await page.goto("/#/search?q=sleep&journal=NATURE");
+        await page
+            .locator(at("no-hits"), { hasText: ["None of these papers", "这些论文都还没有"][column] })
+            .waitFor();
+        ok(true, "of the journals that were chosen");
+        await clean(page, `nothing is indexed, ${locale}`);
+        answer = answered([HIT(1)], {
+            searched: [there("paper", 90, 90, 0)],
+            reason: "no_embedding_service",
+            degraded: true,
+        });
+        await page.goto("/#/search?q=words");
+        await page.waitForSelector(at("search-lack"));
+        equal(await page.locator(at("search-extent")).count(), 0, "it is not said twice");
+        answer = answered([], { searched: [there("paper", null, null, null)] });
+        await page.goto("/#/search?q=unknown");
+        await page
+            .locator(at("no-hits"), { hasText: ["Nothing was found", "没有找到"][column] })
+            .waitFor();
+        equal(await page.locator(at("search-lacking")).count(), 0, "what is not known is not said");
+        equal(context.wrong, [], "no error in the console");
+    });
+
 /* --- papers --- */
 
+const size = (j) => Object.values(j.years).reduce((a, b) => a + b, 0);
 /* All papers of a journal are indexed; its names, years, and how many. */
 async function index(page, root) {
     const { journals } = await send(page, "GET", "journals");
-    const size = (j) => Object.values(j.years).reduce((a, b) => a + b, 0);
     const [journal] = journals.filter((j) => size(j) >= 30).sort((a, b) => size(a) - size(b));
     await root("POST", "embedding/papers", { journals: [journal.name] });
     const q = encodeURIComponent(journal.name);
@@ -269,8 +399,14 @@ async function index(page, root) {
 }
 
 test("search: papers, by journal and year", async ({ m, browser }) => {
-    const { context, page } = await open(m, browser, "reader");
-    const journal = await index(page, await librarian(m, "reader-s"));
+    const { context, page } = await open(m, browser, "reader-of-papers");
+    const root = await librarian(m, "reader-s");
+    const { journals } = await send(page, "GET", "journals");
+    const [large] = journals.sort((a, b) => size(b) - size(a));
+    await page.goto(`/#/search?q=measured&journal=${encodeURIComponent(large.name)}`);
+    await page.locator(at("search-lacking"), { hasText: "None of these papers" }).waitFor();
+    ok(true, "a journal that is not indexed says so");
+    const journal = await index(page, root);
     const year = Object.keys(journal.years).map(Number).sort()[1];
     await page.goto("/#/search?q=measured&kind=paper");
     await page.locator(at("hit")).first().waitFor();
@@ -334,8 +470,8 @@ test("search: papers, by journal and year", async ({ m, browser }) => {
 });
 
 test("search: the nearest papers are screened", async ({ m, browser }) => {
-    const { context, page } = await open(m, browser, "screener", {}, "5000.00");
-    const journal = await index(page, await librarian(m, "screener-s"));
+    const { context, page } = await open(m, browser, "nearest-screener", {}, "5000.00");
+    const journal = await index(page, await librarian(m, "nearest-s"));
     const query = new URLSearchParams({ q: "what was measured", journal: journal.name });
     await page.goto(`/#/search?${query}`);
     await page.focus(at("screen-these"));
@@ -394,7 +530,7 @@ test("search: the nearest papers are screened", async ({ m, browser }) => {
 });
 
 test("search: a new search gives up the former one", async ({ m, browser }) => {
-    const { context, page } = await open(m, browser, "hasty");
+    const { context, page } = await open(m, browser, "hasty-seeker");
     let slow;
     await page.route("**/api/search?**", async (route) => {
         const q = new URL(route.request().url()).searchParams.get("q");
@@ -417,7 +553,7 @@ test("search: a new search gives up the former one", async ({ m, browser }) => {
     await page.waitForSelector(at("search-field"));
     equal(await page.inputValue(at("search-field")), "typed, not sent", "a reload loses no word");
 
-    m.cli("user", "ban", "hasty");
+    m.cli("user", "ban", "hasty-seeker");
     await page.unroute("**/api/search?**");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#name");

@@ -7,6 +7,7 @@ import { Millrace } from "./millrace.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
 const PAPERS = 12;
+const SLOW_MS = 2000; /* of the AI: a run is to be seen, and paused, before it ends */
 const JOURNAL = "Letters";
 
 /* A folder as db init reads it, with so many papers of one journal. */
@@ -77,6 +78,7 @@ async function look(page, filter, kinds) {
 
 /* Some papers judged, the others gone before their turn. */
 async function screened(m, corpus, page) {
+    await m.ai({ latency: SLOW_MS });
     const id = await submit(page);
     await page.goto(`/#/runs/${id}`);
     await page.waitForFunction(() =>
@@ -84,6 +86,7 @@ async function screened(m, corpus, page) {
     );
     await page.click(at("pause"));
     await state(page, "PAUSED");
+    await m.ai({});
     corpus.load(0);
     await page.click(at("resume"));
     await state(page, "DONE");
@@ -133,7 +136,7 @@ async function pages(m, corpus, browser) {
 }
 
 test("papers that left the corpus", async ({ browser }) => {
-    const m = await Millrace.start({ papers: 0, latency: 300 });
+    const m = await Millrace.start({ papers: 0, latency: 100 });
     const corpus = new Corpus(m);
     try {
         await pages(m, corpus, browser);

@@ -45,10 +45,16 @@ def want(api, **body):
 
 
 def found(api, q, **filters):
-    query = urlencode({"q": q, "kind": "paper", "limit": 50, **filters})
+    query = urlencode({"q": q, "kind": "paper", "limit": 50, **filters}, True)
     r = api("GET", "/api/search?" + query)
     assert r.status == 200, r
     return r.body
+
+
+def extent(api, **filters):
+    """How many papers there are, and how many of them are found by words, and by meaning."""
+    x, = found(api, "zebra", **filters)["searched"]
+    return x["total"], x["by_words"], x["by_meaning"]
 
 
 def largest(api):
@@ -84,6 +90,9 @@ def _(m, _sim):
     seen = journals(api)
     ok(len(seen) > 3 and not any(j["indexed"] for j in seen.values()), "nothing is indexed")
     name = largest(api)
+    other = min(seen, key=lambda j: seen[j]["papers"])
+    equal((extent(asher), extent(asher, journal=other)),
+          ((PAPERS, 0, 0), (seen[other]["papers"], 0, 0)), "and searches say so")
     r = want(api, journals=[name])
     equal((r.status, r.body["papers"]), (202, seen[name]["papers"]), "a journal is asked for")
     equal(r.body["queued"], number(m, "SELECT COUNT(*) FROM corpus_block WHERE papers > 0 AND"
@@ -98,6 +107,19 @@ def _(m, _sim):
           (True, False, PAPERS, now["papers"], 0), "it is counted")
     papers = [c for c in state["collections"] if c["name"] == "papers"][0]
     ok(papers["points"] >= now["papers"] and papers["reason"] is None, "points are in the store")
+    n = now["papers"]
+    ok(wait_for(lambda: extent(asher) == (PAPERS, n, n), 5), "searches say how much is indexed",
+       extent(asher))
+    equal((extent(asher, journal=name), extent(asher, journal=other),
+           extent(asher, journal=[name, other])),
+          ((n, n, n), (seen[other]["papers"], 0, 0), (n + seen[other]["papers"], n, n)),
+          "of the journals that were asked for")
+    by_year = {y: int(k) for y, k in sql(m, "SELECT year, SUM(papers) FROM corpus_block WHERE"
+                                            f" journal = '{name}' AND papers > 0 GROUP BY year")}
+    year = max(by_year, key=by_year.get)
+    n = by_year[year]
+    equal((extent(asher, journal=name, year_from=year, year_to=year),
+           extent(asher, journal=name, year_to=1500)), ((n, n, n), (0, 0, 0)), "and years")
     search(asher, m, name)
     paging(api)
     audit(api, name)

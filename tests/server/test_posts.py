@@ -168,6 +168,50 @@ def _(m, sim):
     ok(embedded(ada, mine) and show(ada, mine)["title"] == "a", "it is as it was", show(ada, mine))
 
 
+@with_posts("a post whose answer was lost is sent again", MILLRACE_EMBEDDING_POSTS_MAX="3")
+def _(m, sim):
+    ada, bob = person(m, "ada"), person(m, "bob")
+    send = lambda api, request, **members: api("POST", "/api/posts",
+                                               {**members, "request_id": request})
+    r = send(ada, "a-1", title="Tin", content="Tin melts early.")
+    first = r.body["post"]["id"]
+    ok(embedded(ada, first), "a post")
+    at = positions(m, first)
+    r = send(ada, "a-1", title="Tin", content="Tin melts early.", hide=False)
+    equal((r.status, r.body["post"]["id"], r.body["post"]["rag_status"]),
+          (201, first, "completed"), "the same again is the same post, as it is now", r)
+    equal((positions(m, first), len(ada("GET", "/api/posts").body["posts"])), (at, 1),
+          "which is not queued again")
+    for members in ({"title": "Lead"}, {"content": "x"}, {"content": ""}, {"hide": True}):
+        r = send(ada, "a-1", **{"title": "Tin", "content": "Tin melts early.", **members})
+        equal(r.error[:2], (409, "conflict"), f"another one is refused: {members}", r)
+    equal([send(ada, request, title="x").error for request in ("", " ", "a b", "é", "x" * 65, 7)],
+          [(400, "invalid", "request_id")] * 6, "what is no request_id")
+    theirs = send(bob, "a-1", title="Tin", content="Tin melts early.").body["post"]["id"]
+    ok(theirs != first, "each user has requests of one's own")
+    change(ada, first, title="Zinn", content="Zinn schmilzt.")
+    r = send(ada, "a-1", title="Tin", content="Tin melts early.")
+    equal((r.body["post"]["id"], r.body["post"]["title"]), (first, "Zinn"),
+          "one that was changed since is not changed back", r)
+
+    with ThreadPoolExecutor(16) as pool:
+        for request in ("b-1", "b-2"):
+            got = list(pool.map(lambda _, request=request: send(
+                ada, request, title=request, content="At once."), range(16)))
+            equal({(x.status, x.body["post"]["id"]) for x in got if x.status == 201},
+                  {(201, got[0].body["post"]["id"])}, f"{request}: at once, one post", got)
+            equal({x.status for x in got}, {201}, "and no error", got)
+    equal(len(ada("GET", "/api/posts").body["posts"]), 3, "no more")
+    equal(send(ada, "b-2", title="b-2", content="At once.").status, 201,
+          "also when a user has all the posts there may be")
+    equal(send(ada, "b-3", title="x").error[:2], (409, "conflict"), "which another one is not")
+
+    equal(ada("DELETE", f"/api/posts/{first}").status, 200, "deleted")
+    r = send(ada, "a-1", title="Tin", content="Tin melts early.")
+    ok(r.status == 201 and r.body["post"]["id"] != first, "then it is a new one", r)
+    ok(embedded(ada, r.body["post"]["id"]), "embedded")
+
+
 @with_posts("what is queued, and what is not")
 def _(m, sim):
     ada, root = person(m, "ada"), admin(m, "root")
@@ -497,6 +541,15 @@ def _(m, sim):
        show(ada, post))
     root("POST", f"/api/admin/users/{ada.uid}/permission", {"permission": 5})
     ok(embedded(ada, post, seconds=20), "until it is allowed")
+    bob = person(m, "bob", "1.00")
+    last = {"content": "for the only coin", "request_id": "last"}
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(lambda _: bob("POST", "/api/posts", last), range(8)))
+    equal({x.status for x in got}, {201}, "sent again and again", got)
+    ids = {x.body["post"]["id"] for x in got}
+    ok(len(ids) == 1 and embedded(bob, *ids), "it is one post", ids)
+    equal(money(bob), ("0.00", "0.00"), "paid once")
+    equal(bob("POST", "/api/posts", last).status, 201, "and answered without money")
     audited(m)
 
 

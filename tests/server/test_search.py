@@ -86,6 +86,12 @@ def reason(api, question, **more):
     return r["reason"], r.get("degraded", False), [h["id"] for h in r["hits"]]
 
 
+def searched(api, **more):
+    """How many posts there are, and how many of them are found by words, and by meaning."""
+    x, = search(api, "how much is there", **more)["searched"]
+    return x["total"], x["by_words"], x["by_meaning"]
+
+
 def index_file(m):
     """The path of the file that searches use."""
     space, = sql(m, "SELECT number FROM vector_space WHERE collection = 'blog_posts'"
@@ -113,6 +119,8 @@ def no_turns(m, collection="blog_posts"):
 def _(m, sim):
     ada, bob, root = person(m, "ada"), person(m, "bob"), admin(m, "root")
     equal(reason(ada, "iron"), (None, False, []), "nothing is there, and nothing is wrong")
+    equal(search(ada, "iron", kind="paper")["searched"], [
+        {"kind": "paper", "total": 0, "by_words": 0, "by_meaning": 0}], "no papers, either")
     ids = texts(ada)
     r = search(ada, QUESTION)
     hit = r["hits"][0]
@@ -235,8 +243,16 @@ def _(m, sim):
         change(ada, post, hide=False)
         ok(wait_for(lambda: all(sees(p) == (True, True, True, 200) for p in others), SEEN_S),
            "and then by all", [sees(p) for p in others])
+    n = len(ids)
+    ok(wait_for(lambda: searched(bob) == (n, n, n), 5), "how many there are", searched(bob))
     born = write(ada, "secret", "A secret text about uranium.", hide=True)
     ok(embedded(ada, born), "one that was hidden from the start")
+    for who, count in ((ada, n + 1), (root, n + 1), (bob, n)):
+        ok(wait_for(lambda: searched(who) == (count,) * 3, 5), "how many that one may find",
+           searched(who))
+    write(ada, "empty", " \n")
+    time.sleep(2.5)
+    equal(searched(ada), (n + 1,) * 3, "an empty one is none")
     equal([born in found(p, "uranium secret") for p in others], [False] * 2,
           "is not found by others")
     equal([found(p, "uranium secret")[:1] for p in owners], [[born]] * 2, "but by its owner")
@@ -358,6 +374,7 @@ def _():
         sim.kill()
         first = write(ada, "cobalt", "Cobalt is blue.")
         ok(wait_for(lambda: found(ada, "cobalt") == [first], 20), "words do not wait")
+        ok(wait_for(lambda: searched(ada) == (1, 1, 0), 5), "and it says so", searched(ada))
         equal(reason(ada, "cobalt"), ("nothing_embedded", True, [first]), "nothing embedded yet")
         equal(ada("GET", f"/api/search/like?kind=post&id={first}").status in (404, 503), True,
               "nothing is like it")
@@ -365,6 +382,7 @@ def _():
         ok(wait_for(lambda: hurry(m) or state(ada, first) == "completed", 40), "it is embedded")
         ok(wait_for(lambda: reason(ada, "cobalt") == (None, False, [first]), 10), "all is well",
            reason(ada, "cobalt"))
+        ok(wait_for(lambda: searched(ada) == (1, 1, 1), 5), "found by meaning, too", searched(ada))
         one = on_each_node(ada)[0]
         asked = search(one, "what is blue")
         equal(asked["reason"], None, "a question that will be asked again")

@@ -15,11 +15,11 @@
 #define API_RUNS_CURSOR_FIELD                                                                      \
     "cursor", API_TEXT, .optional = true, .least = 1, .most = 128,                                 \
                         .about = "next of the page before"
-/* Of one that submits a run; api_request_id reads it, p == NULL: none was sent. */
+/* Of one that submits or makes something; api_request_id reads it, p == NULL: none was sent. */
 #define API_REQUEST_ID_FIELD                                                                       \
     "request_id", API_TEXT, .optional = true, .least = 1, .most = LEDGER_REQUEST_BYTES_MAX,        \
                             .about = "visible ASCII, of the client's choice: the same again "      \
-                                     "submits nothing, and answers with the first run"
+                                     "does nothing more, and answers with what the first one made"
 MUST_CHECK int api_request_id(struct task *t, struct api_call *c, struct str *out);
 /* What a user can still spend: rows of a table of fields, and members of the object that w is
  * in. */

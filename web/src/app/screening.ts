@@ -103,5 +103,14 @@ export function useScreening(form: Form) {
             starting.value = false;
         }
     }
-    return { estimate, estimating, stale, wrong, starting, missing, update, start };
+    /* What an EstimatePanel shows, and what it does. */
+    const panel = computed(() => ({
+        estimate: estimate.value,
+        stale: stale.value,
+        busy: estimating.value,
+        starting: starting.value,
+        wrong: wrong.value,
+        missing: missing.value,
+    }));
+    return { estimate, stale, panel, acts: { update, start } };
 }

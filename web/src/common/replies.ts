@@ -1719,6 +1719,12 @@ export interface Replies {
             | "embedding_model_changed"
             | "words_index_away"
             | null;
+        searched: {
+            kind: "post" | "paper";
+            total?: number | null;
+            by_words?: number | null;
+            by_meaning?: number | null;
+        }[];
     };
     "GET /api/search/like": {
         hits: {

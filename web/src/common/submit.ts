@@ -3,8 +3,8 @@
  * leaves one run, not two. */
 import { ApiError, post } from "./api";
 
-/* crypto.randomUUID exists on pages with TLS only. */
-const randomId = () =>
+/* Of one request. crypto.randomUUID exists on pages with TLS only. */
+export const requestId = () =>
     [...crypto.getRandomValues(new Uint8Array(16))]
         .map((b) => b.toString(16).padStart(2, "0"))
         .join("");
@@ -15,7 +15,7 @@ export function submitter<T>(path: string) {
     let last = "";
     return async (body: Record<string, unknown>): Promise<T> => {
         const text = JSON.stringify(body);
-        if (!id || text !== last) [id, last] = [randomId(), text];
+        if (!id || text !== last) [id, last] = [requestId(), text];
         try {
             const answer = await post<T>(path, { ...body, request_id: id });
             id = "";

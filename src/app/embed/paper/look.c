@@ -36,6 +36,48 @@ int papers_look(struct task *t, struct sql_pool *sql, struct papers_look *out)
     return 0;
 }
 
+/* --- what searches can find --- */
+
+#define YEARS_MAX INT16_MAX
+
+/* sums: a statement up to its condition. Papers without a year are those of any year. */
+static int sum_of(struct task *t, struct sql_pool *sql, const char *sums,
+                  const struct papers_filter *f, struct sql_rows *out)
+{
+    struct arena *a = task_arena(t);
+    size_t n = f->count ? sql_padded(f->count) : 0;
+    struct sql_value *v = ARENA_ARRAY(a, struct sql_value, n + 2);
+    bool years = f->year_from || f->year_to;
+    v[0] = sql_int(years && !f->year_from ? 1 : f->year_from);
+    v[1] = sql_int(f->year_to ? f->year_to : YEARS_MAX);
+    for (size_t i = 0; i < n; i++)
+        v[2 + i] = sql_text(f->journals[i < f->count ? i : f->count - 1]);
+    const char *of_years = arena_printf(a, "%s WHERE year BETWEEN ? AND ?", sums);
+    if (n)
+        of_years = sql_marks(a, arena_printf(a, "%s AND journal IN", of_years), n, "");
+    return sql_argv(t, sql, of_years, n + 2, v, out);
+}
+
+int papers_extent(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
+                  struct embed_extent *out)
+{
+    struct sql_rows all, r;
+    check(f->count <= PAPERS_JOURNALS_MAX);
+    int err = sum_of(t, sql, "SELECT CAST(COALESCE(SUM(papers), 0) AS SIGNED) FROM corpus_block", f,
+                     &all);
+    if (!err)
+        err = sum_of(t, sql,
+                     "SELECT CAST(COALESCE(SUM(done), 0) AS SIGNED),"
+                     " CAST(COALESCE(SUM(embedded), 0) AS SIGNED),"
+                     " CAST(COALESCE(SUM(bare), 0) AS SIGNED) FROM embedding_unit",
+                     f, &r);
+    if (err)
+        return err;
+    int64_t most = all.cells[0].i - r.cells[2].i, words = r.cells[0].i;
+    *out = (struct embed_extent){most > words ? most : words, words, r.cells[1].i};
+    return 0;
+}
+
 /* --- journals --- */
 
 /* A text that a name has in it, for LIKE. */

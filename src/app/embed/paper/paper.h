@@ -41,6 +41,7 @@
 #include <stdint.h>
 
 #include "app/embed/error.h"
+#include "app/embed/extent.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/jobs/jobs.h"
@@ -82,6 +83,15 @@ struct paper_row {
  * Texts are in the task's arena. ERR_UNAVAILABLE, ERR_BUSY: a store does not answer. */
 MUST_CHECK int paper_rows(struct task *t, const struct node *n, const uint64_t *owners,
                           size_t count, struct paper_row *rows, size_t *found);
+
+struct papers_filter {
+    const struct str *journals; /* none: of any */
+    size_t count;               /* at most PAPERS_JOURNALS_MAX */
+    int64_t year_from, year_to; /* 0: any */
+};
+/* How many of these papers can be found. */
+MUST_CHECK int papers_extent(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
+                             struct embed_extent *out);
 
 /* --- what is wanted; MySQL is enough --- */
 

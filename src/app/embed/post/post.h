@@ -39,6 +39,7 @@
 #include <stdbool.h>
 
 #include "app/embed/error.h"
+#include "app/embed/extent.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/jobs/jobs.h"
@@ -86,6 +87,12 @@ MUST_CHECK int post_rows(struct task *t, struct sql_pool *sql, const int64_t *id
  * most POINTS_OWNERS_MAX, the newest. */
 MUST_CHECK int post_hidden_of(struct task *t, struct sql_pool *sql, int64_t uid, uint64_t **ids,
                               size_t *count);
+/* How many can be found, of those that are open and of those that are hidden. */
+MUST_CHECK int post_extent(struct task *t, struct sql_pool *sql, struct embed_extent *open,
+                           struct embed_extent *hidden);
+/* Of a user's hidden ones. */
+MUST_CHECK int post_extent_hidden(struct task *t, struct sql_pool *sql, int64_t uid,
+                                  struct embed_extent *out);
 
 /* --- posts, as users and admins see them --- */
 
@@ -134,10 +141,13 @@ struct post_wish {
     int64_t uid, id;
     struct str title, content; /* p == NULL: as it is; of a new one: empty */
     bool has_hide, hide;
-    int64_t version; /* that it was made from; 0: any */
+    int64_t version;       /* that it was made from; 0: any */
+    struct str request_id; /* of a new one, ledger_request_id_fine; p == NULL: none */
 };
 /* ERR_CONFLICT: the user has too many, or the version is another by now. ERR_BUSY: the queue is
- * full. ERR_FUNDS, ERR_FORBIDDEN, where posts cost something: as promise_make. */
+ * full. ERR_FUNDS, ERR_FORBIDDEN, where posts cost something: as promise_make.
+ * A repeat of a request_id changes nothing, and has the post as it is now; ERR_CONFLICT: the
+ * request_id has made another one. It counts for as long as its post is not deleted. */
 MUST_CHECK int post_create(struct task *t, struct posts *p, const struct post_wish *w,
                            struct post *out);
 MUST_CHECK int post_change(struct task *t, struct posts *p, const struct post_wish *w,

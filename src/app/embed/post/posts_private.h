@@ -20,6 +20,8 @@
 #define POST_OPEN          "('pending', 'processing')"
 #define POST_PAID_BYTES    48
 
+struct promise;
+
 struct posts {
     struct node *node;
     struct job_kind kind;
@@ -70,9 +72,9 @@ MUST_CHECK int post_turn_push(struct task *t, struct posts *p, const struct post
                               size_t count);
 /* ERR_BUSY: the queue is full; Redis away: it counts as not full. */
 MUST_CHECK int post_queue_room(struct task *t, struct posts *p, int64_t *room);
-/* body in a transaction; if it costs something, one that also looks at the user's money. */
-MUST_CHECK int post_promise(struct task *t, struct posts *p, int64_t uid, int64_t cents,
-                            int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
+/* write in a transaction; if it costs something, one that also looks at the user's money, as
+ * promise_make. `what` need not be set. */
+MUST_CHECK int post_promise(struct task *t, struct posts *p, const struct promise *x);
 int64_t post_price_cents(const struct posts *p);
 
 /* Posts that a condition finds are queued again at the lowest priority, for nothing: those with a

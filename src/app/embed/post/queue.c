@@ -69,14 +69,13 @@ int64_t post_price_cents(const struct posts *p)
     return p->node->config->embedding_post_price * 100;
 }
 
-int post_promise(struct task *t, struct posts *p, int64_t uid, int64_t cents,
-                 int (*body)(struct task *t, struct sql *c, void *arg), void *arg)
+int post_promise(struct task *t, struct posts *p, const struct promise *x)
 {
     bool repeated;
-    struct promise promise = {
-        .uid = uid, .cents = cents, .what = "post", .write = body, .arg = arg};
-    return cents ? promise_make(t, p->node->runs, &promise, &repeated)
-                 : sql_tx(t, p->node->sql, body, arg);
+    struct promise promise = *x;
+    promise.what = "post";
+    return x->cents ? promise_make(t, p->node->runs, &promise, &repeated)
+                    : sql_tx(t, p->node->sql, x->write, x->arg);
 }
 
 /* --- one, by hand --- */
@@ -166,13 +165,14 @@ int post_embed(struct task *t, struct posts *p, struct post_caller who, int64_t 
 {
     struct embedding_wish w = {
         .posts = p, .who = who, .by = by, .turn = {.id = id, .priority = POST_BY_HAND}};
+    struct promise promise = {.uid = who.uid, .write = embed_body, .arg = &w};
     int64_t room;
     int err = post_queue_room(t, p, &room);
     if (!err)
-        err = post_promise(t, p, who.uid, 0, embed_body, &w);
+        err = post_promise(t, p, &promise);
     if (err && w.dear) {
-        w.price = post_price_cents(p);
-        err = post_promise(t, p, who.uid, w.price, embed_body, &w);
+        w.price = promise.cents = post_price_cents(p);
+        err = post_promise(t, p, &promise);
     }
     return err || w.idle ? err : post_turn_push(t, p, &w.turn, 1);
 }

@@ -65,6 +65,42 @@ int post_hidden_of(struct task *t, struct sql_pool *sql, int64_t uid, uint64_t *
     return 0;
 }
 
+/* An empty post is completed without words. Sums are of the key `searched`, or of one user. */
+#define EXTENT                                                                                     \
+    "COUNT(IF(rag_status <> 'completed' OR worded > 0, 1, NULL)),"                                 \
+    " COUNT(IF(worded > 0, 1, NULL)), COUNT(IF(space > 0, 1, NULL)) FROM tb_post"
+
+static struct embed_extent extent_of(const struct sql_value *cell)
+{
+    return (struct embed_extent){cell[0].i, cell[1].i, cell[2].i};
+}
+
+int post_extent(struct task *t, struct sql_pool *sql, struct embed_extent *open,
+                struct embed_extent *hidden)
+{
+    struct sql_rows r;
+    int err = sql_call(t, sql, &r, "SELECT hide, " EXTENT " WHERE deleted IS NULL GROUP BY hide");
+    if (err)
+        return err;
+    *open = *hidden = (struct embed_extent){.total = 0};
+    for (size_t i = 0; i < r.count; i++) {
+        const struct sql_value *cell = sql_row(&r, i);
+        *(cell[0].i ? hidden : open) = extent_of(cell + 1);
+    }
+    return 0;
+}
+
+int post_extent_hidden(struct task *t, struct sql_pool *sql, int64_t uid, struct embed_extent *out)
+{
+    struct sql_rows r;
+    int err =
+        sql_call(t, sql, &r, "SELECT " EXTENT " WHERE uid = ? AND deleted IS NULL AND hide = 1",
+                 sql_int(uid));
+    if (!err)
+        *out = extent_of(r.cells);
+    return err;
+}
+
 /* --- one, and many --- */
 
 int post_none(struct task *t)

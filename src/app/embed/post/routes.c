@@ -2,6 +2,7 @@
 
 #include "app/embed/post/posts_private.h"
 #include "engine/api/limit.h"
+#include "engine/api/run.h"
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
 
@@ -169,7 +170,8 @@ static int create(struct task *t, struct api_call *c, struct json_writer *w)
     struct post_wish wish = {.uid = 0};
     struct post x;
     read_wish(c, &wish);
-    return answer(t, c, w, post_create(t, c->node->posts, &wish, &x), &x);
+    int err = api_request_id(t, c, &wish.request_id);
+    return err ? err : answer(t, c, w, post_create(t, c->node->posts, &wish, &x), &x);
 }
 
 static int change(struct task *t, struct api_call *c, struct json_writer *w)
@@ -276,7 +278,8 @@ static int embed_batch(struct task *t, struct api_call *c, struct json_writer *w
     "version", API_INT, .optional = true, .least = 1, .most = INT64_MAX,                           \
                         .about = "that the change was made from: 409 if it is another by now"
 
-static const struct api_field create_body[] = {{TITLE}, {CONTENT}, {HIDE}, API_END};
+static const struct api_field create_body[] = {
+    {TITLE}, {CONTENT}, {HIDE}, {API_REQUEST_ID_FIELD}, API_END};
 static const struct api_field change_body[] = {
     {TITLE},
     {CONTENT},

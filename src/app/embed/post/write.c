@@ -2,11 +2,13 @@
 #include <inttypes.h>
 
 #include "app/embed/post/posts_private.h"
+#include "base/sha256.h"
+#include "engine/runs/promise.h"
 #include "engine/setup/config.h"
 
-#define ID_BITS  52 /* a number of JSON in any language */
-#define ID_TRIES 5
-#define TEXT(s)  ((s).p ? (s) : STR(""))
+#define ID_BITS      52 /* a number of JSON in any language */
+#define CREATE_TRIES 5
+#define TEXT(s)      ((s).p ? (s) : STR(""))
 
 struct writing {
     struct posts *posts;
@@ -18,6 +20,8 @@ struct writing {
     struct post was;   /* of a change */
     bool open;         /* it was queued, or in work */
     struct post now;
+    char asked[SHA256_HEX_BYTES]; /* digest of the wish: tells a repeat from another one */
+    int64_t repeated;             /* id of the post that the same request has made; 0: none */
 };
 
 /* The caller does it again, with a promise. */
@@ -28,13 +32,15 @@ static int costs(struct task *t, struct writing *w)
 }
 
 static int write_row(struct task *t, struct writing *w,
-                     int (*body)(struct task *t, struct sql *c, void *arg))
+                     int (*body)(struct task *t, struct sql *c, void *arg),
+                     int (*repeats)(struct task *t, struct sql *c, void *arg, bool *repeated))
 {
     struct posts *p = w->posts;
-    int err = post_promise(t, p, w->wish->uid, 0, body, w);
+    struct promise promise = {.uid = w->wish->uid, .repeats = repeats, .write = body, .arg = w};
+    int err = post_promise(t, p, &promise);
     if (err && w->dear) {
-        w->price = post_price_cents(p);
-        err = post_promise(t, p, w->wish->uid, w->price, body, w);
+        w->price = promise.cents = post_price_cents(p);
+        err = post_promise(t, p, &promise);
     }
     if (!err && w->queued)
         err = post_turn_push(t, p, &w->turn, 1);
@@ -52,6 +58,55 @@ static int refuse_length(struct task *t, const struct posts *p, struct str conte
                          : task_fail(t, ERR_INVALID,
                                      "must have at most %" PRId64 " characters, and has %" PRId64,
                                      most, count);
+}
+
+/* --- repeats --- */
+
+static void digest(const struct post_wish *x, char out[SHA256_HEX_BYTES])
+{
+    struct buf b;
+    struct json_writer j;
+    buf_init(&b);
+    jw_init(&j, &b);
+    jw_array(&j);
+    jw_str(&j, TEXT(x->title));
+    jw_str(&j, TEXT(x->content));
+    jw_bool(&j, x->hide);
+    jw_end_array(&j);
+    sha256_hex(buf_str(&b), out);
+    buf_release(&b);
+}
+
+#define REPEATED "SELECT id, asked FROM tb_post WHERE uid = ? AND request_id = ?"
+
+/* c NULL: on any connection. */
+static int find_repeated(struct task *t, struct writing *w, struct sql *c)
+{
+    const struct post_wish *x = w->wish;
+    struct sql_rows r;
+    struct sql_value uid = sql_int(x->uid), request = sql_text(x->request_id);
+    w->repeated = 0;
+    if (!x->request_id.p)
+        return 0;
+    int err = c ? sql_on(t, c, &r, REPEATED, uid, request)
+                : sql_call(t, w->posts->node->sql, &r, REPEATED, uid, request);
+    if (err || r.count == 0)
+        return err;
+    if (!str_eq(r.cells[1].s, str_of(w->asked)))
+        return task_fail(t, ERR_CONFLICT,
+                         "request_id %.*s has made another post: title, content or hide differ",
+                         STR_ARG(x->request_id));
+    w->repeated = r.cells[0].i;
+    return 0;
+}
+
+static int repeats(struct task *t, struct sql *c, void *arg, bool *repeated)
+{
+    struct writing *w = arg;
+    w->queued = false;
+    int err = find_repeated(t, w, c);
+    *repeated = !err && w->repeated;
+    return err;
 }
 
 /* --- new ones --- */
@@ -74,8 +129,12 @@ static int create_body(struct task *t, struct sql *c, void *arg)
     const struct post_wish *x = w->wish;
     struct post_turn *turn = &w->turn;
     struct sql_rows r;
+    bool repeated;
+    int err = repeats(t, c, w, &repeated);
+    if (err || repeated)
+        return err;
     w->queued = !post_blank(TEXT(x->content));
-    int err = check_count(t, c, w);
+    err = check_count(t, c, w);
     if (!err && w->queued)
         err = costs(t, w);
     turn->cents = w->price;
@@ -84,14 +143,16 @@ static int create_body(struct task *t, struct sql *c, void *arg)
     if (!err)
         err = sql_on(t, c, &r,
                      "INSERT INTO tb_post (id, job, uid, title, content, hide, rag_status,"
-                     " position, priority, cents, paid_as, queued_at, created_at, changed_at)"
-                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(3),"
-                     " UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))",
+                     " position, priority, cents, paid_as, request_id, asked, queued_at,"
+                     " created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                     " UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))",
                      sql_int(turn->id), sql_text(str_int(task_arena(t), turn->id)), sql_int(x->uid),
                      sql_text(TEXT(x->title)), sql_text(TEXT(x->content)), sql_int(x->hide),
                      sql_text(w->queued ? STR("pending") : STR("completed")),
                      sql_int(turn->position), sql_int(turn->priority), sql_int(turn->cents),
-                     sql_text(*turn->paid_as ? str_of(turn->paid_as) : STR_NULL));
+                     sql_text(*turn->paid_as ? str_of(turn->paid_as) : STR_NULL),
+                     sql_text(x->request_id),
+                     sql_text(x->request_id.p ? str_of(w->asked) : STR_NULL));
     if (err)
         return err;
     w->now.number = (int64_t)r.insert_id;
@@ -108,15 +169,30 @@ static int64_t random_id(struct task *t)
     return (int64_t)bits;
 }
 
+static int check_new(struct task *t, struct posts *p, const struct post_wish *x)
+{
+    int64_t room;
+    int err = refuse_length(t, p, TEXT(x->content));
+    return err || post_blank(TEXT(x->content)) ? err : post_queue_room(t, p, &room);
+}
+
 static int create(struct task *t, struct posts *p, const struct post_wish *x, struct post *out)
 {
     int64_t now_ms = loop_wall_ms(task_loop(t));
     struct writing w = {.posts = p,
                         .wish = x,
                         .turn = {.id = random_id(t), .uid = x->uid, .priority = POST_WRITTEN}};
-    int err = write_row(t, &w, create_body);
+    if (x->request_id.p)
+        digest(x, w.asked);
+    int err = find_repeated(t, &w, NULL);
+    if (!err && !w.repeated)
+        err = check_new(t, p, x);
+    if (!err && !w.repeated)
+        err = write_row(t, &w, create_body, repeats);
     if (err)
         return err;
+    if (w.repeated)
+        return post_get(t, p, (struct post_caller){.uid = x->uid}, w.repeated, out);
     *out = (struct post){.number = w.now.number,
                          .id = w.turn.id,
                          .uid = x->uid,
@@ -131,19 +207,15 @@ static int create(struct task *t, struct posts *p, const struct post_wish *x, st
     return 0;
 }
 
+/* A row was there already: its id is another post's, or the same request came twice at once. */
 int post_create(struct task *t, struct posts *p, const struct post_wish *x, struct post *out)
 {
-    int64_t room;
-    int err = refuse_length(t, p, TEXT(x->content));
-    if (!err && !post_blank(TEXT(x->content)))
-        err = post_queue_room(t, p, &room);
-    for (int i = 0; !err && i < ID_TRIES; i++) {
-        err = create(t, p, x, out);
+    for (int i = 0; i < CREATE_TRIES; i++) {
+        int err = create(t, p, x, out);
         if (err != ERR_EXISTS)
             return err;
-        err = 0;
     }
-    return err ? err : task_fail(t, ERR_INTERNAL, "no id is free");
+    return task_fail(t, ERR_INTERNAL, "no id is free");
 }
 
 /* --- changes --- */
@@ -253,7 +325,7 @@ int post_change(struct task *t, struct posts *p, const struct post_wish *x, stru
     if (!err && x->content.p && !post_blank(x->content))
         err = post_queue_room(t, p, &room);
     if (!err)
-        err = write_row(t, &w, change_body);
+        err = write_row(t, &w, change_body, NULL);
     if (!err)
         *out = w.now;
     return err;
@@ -280,13 +352,13 @@ static int delete_body(struct task *t, struct sql *c, void *arg)
                   "UPDATE tb_post SET deleted = UTC_TIMESTAMP(3), title = '', content = '',"
                   " version = version + 1, rag_status = 'pending', rag_error = NULL,"
                   " reason = NULL, waits = NULL, waits_code = NULL, cents = 0, paid_as = NULL,"
-                  " tags_due = 0, position = ?, priority = ?, queued_at = UTC_TIMESTAMP(3)"
-                  " WHERE id = ?",
+                  " tags_due = 0, request_id = NULL, asked = NULL, position = ?, priority = ?,"
+                  " queued_at = UTC_TIMESTAMP(3) WHERE id = ?",
                   sql_int(turn->position), sql_int(turn->priority), sql_int(turn->id));
 }
 
 int post_delete(struct task *t, struct posts *p, const struct post_wish *x)
 {
     struct writing w = {.posts = p, .wish = x, .turn = {.id = x->id, .uid = x->uid}};
-    return write_row(t, &w, delete_body);
+    return write_row(t, &w, delete_body, NULL);
 }

@@ -48,11 +48,16 @@ static int filter_papers(struct task *t, struct searches *s, const struct search
     return err;
 }
 
+bool search_asks(const struct search_wish *w, enum order_kind kind)
+{
+    bool of_papers = w->journal_count || w->year_from || w->year_to;
+    return w->kinds[kind] && (kind == ORDER_PAPER || !of_papers);
+}
+
 static int make_filters(struct task *t, struct searches *s, const struct search_wish *w,
                         struct filters *f)
 {
-    bool of_papers = w->journal_count || w->year_from || w->year_to;
-    *f = (struct filters){.kinds = {w->kinds[ORDER_POST] && !of_papers, w->kinds[ORDER_PAPER]}};
+    *f = (struct filters){.kinds = {search_asks(w, ORDER_POST), search_asks(w, ORDER_PAPER)}};
     int err = f->kinds[ORDER_POST] ? filter_posts(t, s, w->who, &f->of[ORDER_POST]) : 0;
     if (!err && f->kinds[ORDER_PAPER])
         err = filter_papers(t, s, w, f);

@@ -41,11 +41,22 @@ static const struct api_field hit_fields[] = {
         "reason", API_TEXT, .optional = true, .choices = SEARCH_REASONS,                           \
                             .about = "why hits may be missing, if it is degraded; else null"       \
     }
+static const struct api_field extent_fields[] = {
+    {"kind", API_TEXT, .choices = KINDS, .about = "that was searched"},
+    {"total", API_INT, .optional = true,
+     .about = "that the caller may find: posts with a text, papers of the journals and years that "
+              "were asked for; null: not known now"},
+    {"by_words", API_INT, .optional = true, .about = "of those: found by their words"},
+    {"by_meaning", API_INT, .optional = true, .about = "of those: found by meaning, too"},
+    API_END,
+};
 static const struct api_field page_reply[] = {
     {"hits", API_OBJECTS, .most = SEARCH_PAGE_MAX, .about = "the best first", .fields = hit_fields},
     {"next", API_TEXT, .optional = true, .most = CURSOR_CHARS_MAX,
      .about = "cursor of the following hits, for ten minutes in the same order; null: no more"},
     REASON_FIELD,
+    {"searched", API_OBJECTS, .most = ORDER_KINDS,
+     .about = "how much there was to be found, by kind; some seconds old", .fields = extent_fields},
     API_END,
 };
 static const struct api_field like_reply[] = {
@@ -93,6 +104,23 @@ static void put_hits(struct api_call *c, struct json_writer *w, const struct sea
     jw_end_array(w);
     jw_put_str(w, "reason", str_of(p->reason));
     c->degraded |= p->reason != NULL;
+}
+
+static void put_searched(struct json_writer *w, const struct search_page *p)
+{
+    jw_put_array(w, "searched");
+    for (int k = 0; k < ORDER_KINDS; k++) {
+        const struct search_extent *x = &p->extents[k];
+        if (!x->asked)
+            continue;
+        jw_object(w);
+        jw_put_str(w, "kind", k == ORDER_POST ? STR("post") : STR("paper"));
+        api_put_known(w, "total", x->known, x->of.total);
+        api_put_known(w, "by_words", x->known, x->of.by_words);
+        api_put_known(w, "by_meaning", x->known, x->of.by_meaning);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
 }
 
 static int too_often(struct task *t, struct api_call *c, int err, int64_t retry_after_s)
@@ -147,6 +175,7 @@ static int ask(struct task *t, struct api_call *c, struct json_writer *w)
         return too_often(t, c, err, retry_after_s);
     put_hits(c, w, &page);
     jw_put_str(w, "next", page.next);
+    put_searched(w, &page);
     return 0;
 }
 

@@ -19,9 +19,9 @@ struct searches *searches_new(struct node *n)
     struct arena a;
     s->node = n;
     s->words = words_new(n->sql);
-    s->sources =
-        (struct search_sources){collection_search, collection_like, words_search,   post_hidden_of,
-                                post_rows,         paper_rows,      journal_numbers};
+    s->sources = (struct search_sources){
+        collection_search, collection_like, words_search, post_hidden_of,     post_rows,
+        paper_rows,        journal_numbers, post_extent,  post_extent_hidden, papers_extent};
     sem_init(&s->turns, TURNS);
     arena_init(&a);
     for (int i = 0; i < 2; i++)
@@ -106,6 +106,9 @@ static int make_page(struct task *t, struct searches *s, const struct search_wis
     if (err)
         return err;
     err = search_hits(t, s, w->who, w->question, &f.order, &p.at, w->limit, out);
+    if (err)
+        return err;
+    err = search_count(t, s, w, out->extents);
     if (err)
         return err;
     out->reason = f.reason;

@@ -1,6 +1,6 @@
 /* search.h -- posts and papers that are found by meaning and by words (EMB-4).
  *
- * A search, in four steps:
+ * A search, in five steps:
  *
  *   1. find.c asks for the points nearest to the question (engine/search/collection.h) and for the
  *      texts that have its words (engine/search/words.h), of posts and of papers, and makes one
@@ -9,7 +9,9 @@
  *      is its owner's and the admins' alone, whatever the index says; what is deleted, or was found
  *      by a point of an earlier version alone, is passed over.
  *   3. snippet.h shows the nearest part of the text, with the words of the question marked.
- *   4. pages.c keeps the order in Redis for PAGES_MS: the following pages go on in it, so that
+ *   4. extent.c says how much there is to be found, so that nothing found is told from nothing
+ *      indexed.
+ *   5. pages.c keeps the order in Redis for PAGES_MS: the following pages go on in it, so that
  *      nothing is told twice or left out when the index changes meanwhile. The rows decide at each
  *      page anew. An order that is gone is made again.
  *
@@ -18,6 +20,7 @@
 #ifndef APP_EMBED_SEARCH_SEARCH_H
 #define APP_EMBED_SEARCH_SEARCH_H
 
+#include "app/embed/extent.h"
 #include "app/embed/search/order.h"
 #include "app/embed/search/snippet.h"
 #include "base/err.h"
@@ -66,11 +69,20 @@ struct search_hit {
     bool hide, mine; /* of a post */
 };
 
+/* How many of a kind there are that the caller may find, by the filters of the wish. Some seconds
+ * old. */
+struct search_extent {
+    bool asked; /* this kind was searched */
+    bool known; /* false: MySQL did not say */
+    struct embed_extent of;
+};
+
 struct search_page {
     struct search_hit *hits; /* the best first, in the task's arena */
     size_t count;
     struct str next;    /* cursor; p == NULL: nothing more */
     const char *reason; /* the answer is degraded; NULL: it is not */
+    struct search_extent extents[ORDER_KINDS];
 };
 
 /* ERR_RATE: the user has searched too often, *retry_after_s. ERR_INVALID: the cursor is of another

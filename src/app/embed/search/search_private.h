@@ -31,12 +31,26 @@ struct search_sources {
                   struct paper_row *rows, size_t *found);
     int (*journals)(struct task *t, struct sql_pool *sql, const struct str *names, size_t count,
                     uint16_t *numbers);
+    int (*posts_there)(struct task *t, struct sql_pool *sql, struct embed_extent *open,
+                       struct embed_extent *hidden);
+    int (*hidden_there)(struct task *t, struct sql_pool *sql, int64_t uid,
+                        struct embed_extent *out);
+    int (*papers_there)(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
+                        struct embed_extent *out);
+};
+
+/* What all searches of a node share, counted every now and then. */
+struct search_extents {
+    bool known, counting;
+    int64_t until_us; /* it is fresh */
+    struct embed_extent open, hidden, papers;
 };
 
 struct searches {
     struct node *node;
     struct words *words;
     struct search_sources sources;
+    struct search_extents extents;
     struct often often;
     struct sem turns;
     size_t waiting;
@@ -52,6 +66,8 @@ struct search_found {
 };
 int search_find(struct task *t, struct searches *s, const struct search_wish *w,
                 struct search_found *out);
+/* What is searched: posts have neither journal nor year. */
+bool search_asks(const struct search_wish *w, enum order_kind kind);
 int search_find_like(struct task *t, struct searches *s, struct search_caller who,
                      enum order_kind kind, uint64_t owner, struct search_found *out);
 
@@ -61,6 +77,10 @@ int search_hits(struct task *t, struct searches *s, struct search_caller who, st
 /* ERR_NOT_FOUND: there is no such post or paper, or the caller may not see it. */
 int search_may_see(struct task *t, struct searches *s, struct search_caller who,
                    enum order_kind kind, uint64_t owner);
+
+/* extent.c: only ERR_CANCELED; what cannot be counted is not known. */
+int search_count(struct task *t, struct searches *s, const struct search_wish *w,
+                 struct search_extent out[ORDER_KINDS]);
 
 /* pages.c: an order that was made for a page is kept for the following ones. */
 #define PAGES_MS         (10 * 60 * 1000)

@@ -1,6 +1,8 @@
 /* Searches over made-up indexes and rows, and a real Redis for the pages. */
 #include "app/embed/search/search_private.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 #include "tests/store.h"
 #include "tests/tap.h"
@@ -22,6 +24,8 @@ static struct {
     struct point_filter asked[COLLECTION_COUNT];
     uint16_t journal;
     int calls;
+    int counts, counts_err; /* of all that there is */
+    int64_t counts_ms;
 } world;
 
 static struct point_hit points[COLLECTION_COUNT][ROWS];
@@ -122,6 +126,37 @@ static void words_of(enum collection which, const uint64_t *owners, size_t count
     world.words_count[which] = count;
 }
 
+static int posts_there(struct task *t, struct sql_pool *sql, struct embed_extent *open,
+                       struct embed_extent *hidden)
+{
+    (void)sql;
+    world.counts++;
+    int err = world.counts_ms ? task_sleep(t, world.counts_ms) : 0;
+    if (err)
+        return err;
+    *open = (struct embed_extent){20, 15, 10};
+    *hidden = (struct embed_extent){8, 7, 6};
+    return world.counts_err ? task_fail(t, world.counts_err, "made up") : 0;
+}
+
+static int hidden_there(struct task *t, struct sql_pool *sql, int64_t owner,
+                        struct embed_extent *out)
+{
+    (void)t, (void)sql;
+    *out = (struct embed_extent){owner, 1, 0};
+    return 0;
+}
+
+static int papers_there(struct task *t, struct sql_pool *sql, const struct papers_filter *f,
+                        struct embed_extent *out)
+{
+    (void)t, (void)sql;
+    *out = f->count || f->year_to
+               ? (struct embed_extent){f->year_to, f->year_from, (int64_t)f->count}
+               : (struct embed_extent){300, 200, 9};
+    return 0;
+}
+
 /* User 1 has posts 1 and 2, the second one hidden; user 2 has posts 3 and 4, hidden too. */
 static void world_begin(void)
 {
@@ -160,9 +195,9 @@ static void open_node(struct task *t, struct node_of_test *x)
     x->node.redis =
         redis_open(&x->group, &(struct redis_options){.url = store.url_unix, .name = "hot"});
     x->searches = searches_new(&x->node);
-    x->searches->sources =
-        (struct search_sources){by_meaning,   by_likeness,   by_words,          hidden_of,
-                                post_rows_of, paper_rows_of, journal_numbers_of};
+    x->searches->sources = (struct search_sources){
+        by_meaning,    by_likeness,        by_words,    hidden_of,    post_rows_of,
+        paper_rows_of, journal_numbers_of, posts_there, hidden_there, papers_there};
     world_begin();
 }
 
@@ -445,6 +480,96 @@ static void test_often(struct task *t, void *arg)
     close_node(t, &x);
 }
 
+/* --- how much there is --- */
+
+static struct str extents(struct task *t, const struct search_page *p)
+{
+    struct str s = STR("");
+    for (int k = 0; k < ORDER_KINDS; k++) {
+        const struct search_extent *x = &p->extents[k];
+        struct str one = !x->asked   ? STR("-")
+                         : !x->known ? STR("?")
+                                     : str_printf(task_arena(t), "%d/%d/%d", (int)x->of.total,
+                                                  (int)x->of.by_words, (int)x->of.by_meaning);
+        s = STR_JOIN(task_arena(t), s, k ? STR(" ") : STR(""), one);
+    }
+    return s;
+}
+
+static struct str extents_of(struct task *t, struct node_of_test *x, const struct search_wish *w)
+{
+    struct search_page p;
+    int64_t retry;
+    check(search_page(t, x->searches, w, &p, &retry) == 0);
+    return extents(t, &p);
+}
+
+struct asking {
+    struct node_of_test *x;
+    char got[40];
+};
+
+static void ask_beside(struct task *t, void *arg)
+{
+    struct asking *a = arg;
+    struct search_wish w = wish_of(0);
+    struct str got = extents_of(t, a->x, &w);
+    snprintf(a->got, sizeof a->got, "%.*s", STR_ARG(got));
+}
+
+/* As if so much time had passed. */
+static void later(struct node_of_test *x, int64_t ms)
+{
+    x->searches->extents.until_us -= ms * 1000;
+}
+
+static void test_extents(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node_of_test x;
+    struct str one = STR("NATURE");
+    open_node(t, &x);
+    struct search_wish w = wish_of(3), admin = wish_of(0);
+    is_str(extents_of(t, &x, &w), STR("23/16/10 300/200/9"),
+           "posts that are open, and hidden ones of one's own; papers");
+    is_str(extents_of(t, &x, &admin), STR("28/22/16 300/200/9"), "admins: those of all");
+    w.journals = &one;
+    w.journal_count = 1;
+    is_str(extents_of(t, &x, &w), STR("- 0/0/1"), "of journals that were asked for: no posts");
+    w = wish_of(3);
+    w.year_to = 2000;
+    is_str(extents_of(t, &x, &w), STR("- 2000/0/0"), "nor with years");
+    w = wish_of(3);
+    w.kinds[ORDER_PAPER] = false;
+    is_str(extents_of(t, &x, &w), STR("23/16/10 -"), "of posts alone");
+    is_int(world.counts, 1, "all of it is counted once");
+    later(&x, 1500);
+    extents_of(t, &x, &w);
+    is_int(world.counts, 1, "for two seconds");
+    world.counts_err = ERR_UNAVAILABLE;
+    later(&x, 500);
+    is_str(extents_of(t, &x, &w), STR("? -"), "what cannot be counted is not known, and no error");
+    is_int(world.counts, 2, "then it is counted again");
+
+    world.counts_err = 0;
+    world.counts_ms = 200;
+    later(&x, 2000);
+    struct asking beside = {.x = &x};
+    check(task_go(&x.group, "beside", ask_beside, &beside) == 0);
+    check(task_sleep(t, 10) == 0);
+    is_str(extents_of(t, &x, &w), STR("? -"), "while one counts, others do not wait");
+    check(task_sleep(t, 600) == 0);
+    is_str(str_of(beside.got), STR("28/22/16 300/200/9"), "and it has what it has counted");
+    is_int(world.counts, 3, "once");
+    later(&x, 8000);
+    extents_of(t, &x, &w);
+    is_int(world.counts, 3, "what takes long is not counted again for longer");
+    later(&x, 60000);
+    extents_of(t, &x, &w);
+    is_int(world.counts, 4, "but then it is");
+    close_node(t, &x);
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "search_test");
@@ -457,6 +582,7 @@ int main(void)
     tap_task(test_without_redis, NULL, true);
     tap_task(test_like, NULL, true);
     tap_task(test_often, NULL, true);
+    tap_task(test_extents, NULL, true);
     store_redis_stop(&store);
     return tap_done();
 }

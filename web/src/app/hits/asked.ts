@@ -40,6 +40,8 @@ export function askedOf(query: LocationQuery): Asked {
     };
 }
 
+export const isFiltered = (a: Asked) => a.journals.length > 0 || a.from !== null || a.to !== null;
+
 export const addressOf = (a: Asked): LocationQueryRaw => ({
     ...(a.question && { q: a.question }),
     ...(a.kind !== "both" && { kind: a.kind }),

@@ -8,6 +8,7 @@ type Page = Replies["GET /api/search"];
 type Pages = (cursor: string | null, signal: AbortSignal) => Promise<Page>;
 export type Hit = Page["hits"][number];
 export type SearchReason = NonNullable<Page["reason"]>;
+export type Searched = Page["searched"][number];
 
 const LIKE_FIRST = 20;
 const LIKE_MORE = 100; /* and no more: the server has no cursor for them */
@@ -18,6 +19,7 @@ export class HitFeed {
     readonly hits = shallowRef<Hit[] | null>(null); /* null: not known yet */
     readonly next = ref<string | null>(null);
     readonly reason = ref<SearchReason | null>(null);
+    readonly searched = shallowRef<Searched[]>([]); /* how much there was to be found */
     readonly busy = ref(false);
     readonly failed = shallowRef<unknown>(null);
     private readonly gone = new AbortController();
@@ -32,6 +34,7 @@ export class HitFeed {
         for (const h of page.hits) titles.set(nameOf(h), h.title);
         this.next.value = page.next ?? null;
         this.reason.value = page.reason ?? null;
+        this.searched.value = page.searched;
     }
 
     /* The first page, or the following one; again after a failure. */
@@ -62,7 +65,8 @@ export const likeFeed = (x: Named) =>
     new HitFeed(async (cursor, signal) => {
         const limit = cursor ? LIKE_MORE : LIKE_FIRST;
         const page = await get<Replies["GET /api/search/like"]>(likePath(x, limit), how(signal));
-        return { ...page, next: !cursor && page.hits.length === limit ? "more" : null };
+        const next = !cursor && page.hits.length === limit ? "more" : null;
+        return { ...page, next, searched: [] };
     });
 
 /* What a hit was called, for the head of what is like it. */

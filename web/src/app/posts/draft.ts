@@ -7,6 +7,7 @@ export interface Draft {
     version: number; /* that it was made from; 0: of a new post */
     form: Form;
     mine?: Form; /* what was typed before the newer one of a conflict was taken into the form */
+    request?: string; /* this form was sent as a new post by, and no answer has come */
 }
 const prefix = () => `millrace.post-draft.${me.value?.uid ?? 0}.`;
 

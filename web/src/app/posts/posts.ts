@@ -32,8 +32,9 @@ export const loadPosts = (of: Which, cursor?: string | null) =>
 export const loadTerms = (): Promise<Terms> => get<Page>("/api/posts?limit=1");
 export const loadPost = async (id: string) =>
     (await get<Replies["GET /api/posts/{post_id}"]>(path(id))).post;
-export const addPost = async (form: Form) =>
-    (await post<Replies["POST /api/posts"]>("/api/posts", { ...form })).post;
+/* Sent again with the same request, it is the same post. */
+export const addPost = async (form: Form, request_id: string) =>
+    (await post<Replies["POST /api/posts"]>("/api/posts", { ...form, request_id })).post;
 /* version: that the change was made from. */
 export const changePost = async (id: string, version: number, form: Form) =>
     (await api<Replies["PUT /api/posts/{post_id}"]>("PUT", path(id), { ...form, version })).post;

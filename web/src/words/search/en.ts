@@ -34,8 +34,36 @@ const words = {
     foundMore: "The first {n} hits",
     none: "Nothing was found",
     noneHint:
-        "Try other words, or fewer filters. A post is found some seconds after it was written; " +
-        "papers are found once your administrator has had their journals indexed.",
+        "Try other words, or fewer filters. A post is found some seconds after it was written.",
+    bare: "Nothing is indexed yet",
+    extent: {
+        among: " among {what}",
+        searched: "Searched: {what}.",
+        and: " and ",
+        gap: " ",
+        wayOut:
+            "An administrator can have papers indexed: on the page “Search index”, or with the " +
+            "command “millrace embed”.",
+        post: {
+            whole: "one post | {n} posts",
+            nothing: "There are no posts yet.",
+            none: "One post waits to be indexed. | {n} posts wait to be indexed.",
+            some: "{n} of {total} posts are indexed; the others cannot be found yet.",
+            words: "Posts are found by their words alone: none is indexed by meaning yet.",
+            someMeaning:
+                "{n} of {total} posts are found by meaning, the others by their words alone.",
+        },
+        paper: {
+            whole: "one paper | {n} papers",
+            nothing: "There are no such papers on this server.",
+            none: "No paper is indexed yet, so none can be found.",
+            noneOfThese: "None of these papers is indexed yet, so none can be found.",
+            some: "{n} of {total} papers are indexed; the others cannot be found yet.",
+            words: "Papers are found by their words alone: none is indexed by meaning yet.",
+            someMeaning:
+                "{n} of {total} papers are found by meaning, the others by their words alone.",
+        },
+    },
     results: "Hits",
     more: "More hits",
     fit: "How well it fits, beside the best hit: {n}",
@@ -46,6 +74,7 @@ const words = {
     like: "More like this",
     likeLabel: "More like this: {title}",
     likeOf: "More like",
+    likeOfTitle: "More like: {title}",
     likeNone: "Nothing else is like it",
     likeNoneHint: "There may be nothing else of its kind yet.",
     likeGone:
