@@ -31,8 +31,9 @@ MANAGED = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sql-require-pri
 # These run on MySQL, but for those of their tests that are private; each server has a database of
 # its own.
 OTHERS = ["migrate", "audit", "distill", "documents", "download", "extract", "extract_results",
-          "extract_rows", "extract_templates", "hooks", "isolation", "loads", "outage", "overview",
-          "plan", "reserve", "scope", "screen", "templates", "tokens"]
+          "extract_rows", "extract_templates", "hooks", "isolation", "loads", "nearest", "outage",
+          "overview", "papers", "plan", "pool", "posts", "reserve", "scope", "screen", "search",
+          "templates", "tokens"]
 
 
 def load(mysql, papers=PAPERS):
