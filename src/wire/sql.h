@@ -131,4 +131,5 @@ MUST_CHECK int sql_each(struct task *t, struct sql_pool *p, const char *statemen
                         void *arg);
 
 bool sql_is_mariadb(const struct sql *c);
+bool sql_is_galera(const struct sql *c);
 #endif

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 
+import every_table
 from admins import admin
 from client import cli
 from drill import (Jobs, again, goes_on, kill_all, manifest, restore, rows_of, settings, someone,
@@ -19,6 +20,7 @@ from harness import (Millrace, equal, finish, folder, note, ok, redis_link, run,
                      test, wait_for)
 from loading import MIGRATIONS, Database, sample
 from own_mysql import MySQL, Unavailable, unpacked
+from own_redis import Redis
 from screening import (QUESTION, act, audited, charged, journals, person, reaches, server, submit,
                        view)
 from sim import Sim, certificate
@@ -369,6 +371,12 @@ def moved(mysql, path, sim, runs):
         ok(wait_for(m.ready, 40), "a server starts on it", m.log())
         audited(m)
         equal(int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0]), rows["paperinfo"], "its papers")
+
+
+@test("every table is in a backup, and comes back")
+def _():
+    with MySQL(PROGRAM, *MANAGED) as mysql, Redis("--appendonly", "yes") as redis:
+        every_table.comes_back(Lender(mysql), redis)
 
 
 # --- TLS ---

@@ -275,6 +275,11 @@ int sql_command(struct task *t, struct sql *c, const char *text)
     return bad ? sql_fail(t, c, mysql_errno(c->db), mysql_error(c->db), text, true) : 0;
 }
 
+bool sql_is_galera(const struct sql *c)
+{
+    return c->galera;
+}
+
 bool sql_is_mariadb(const struct sql *c)
 {
     return c->mariadb;

@@ -72,6 +72,7 @@ struct sql {
     bool doomed;   /* the server has rolled the transaction back: a deadlock */
     bool deadlock; /* the last statement was rolled back by one */
     bool mariadb;  /* and not MySQL */
+    bool galera;   /* a node of a cluster */
     bool writable; /* when it was opened; known of lists alone */
     bool arrays;   /* takes arrays of rows */
     size_t packet_bytes_max;

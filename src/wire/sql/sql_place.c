@@ -42,6 +42,7 @@ static int learn_galera(struct task *t, struct sql *c)
     err = sql_on(t, c, &ready, "SHOW STATUS LIKE 'wsrep_ready'");
     if (!err && (ready.count == 0 || is_off(&sql_row(&ready, 0)[1])))
         err = task_fail(t, ERR_UNAVAILABLE, "this Galera node is not ready (wsrep_ready is OFF)");
+    c->galera = !err;
     return err ? err : sql_command(t, c, CAUSAL);
 }
 
