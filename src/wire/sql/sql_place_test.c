@@ -216,7 +216,7 @@ static void test_hangs(struct task *t, void *arg)
         port = sql_call(t, p, &r, "SELECT @@port") ? 0 : r.cells[0].i;
         check(task_sleep(t, 20) == 0);
     }
-    ok(port == other.port && now(t) - since < 4000, "one that hangs is passed over in %d ms",
+    ok(port == other.port && now(t) - since < 2800, "one that hangs is passed over in %d ms",
        (int)(now(t) - since));
     mariadb_thaw(&server);
     is_int(port_of(t, p), other.port, "and not gone back to");
