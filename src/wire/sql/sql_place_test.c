@@ -102,6 +102,20 @@ static int insert(struct task *t, struct sql *c, void *n)
     return sql_on(t, c, NULL, "INSERT INTO l VALUES (?)", sql_int(*(int *)n));
 }
 
+static void nap(struct task *t, void *pool)
+{
+    check(sql_call(t, pool, NULL, "SELECT SLEEP(0.2)") == 0);
+}
+
+static void open_three(struct task *t, struct sql_pool *p)
+{
+    struct group g;
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < 3; i++)
+        check(task_go(&g, "nap", nap, p) == 0);
+    check(group_join(t, &g) == 0 && p->open == 3);
+}
+
 /* A primary that moves. */
 static void test_read_only(struct task *t, void *arg)
 {
@@ -109,19 +123,20 @@ static void test_read_only(struct task *t, void *arg)
     struct sql_pool *p =
         pool_with(t, (struct sql_options){.url = list_of(t, ""), .connections_max = 3});
     is_int(sql_call(t, p, NULL, "INSERT INTO l VALUES (1)"), 0, "a change");
+    open_three(t, p);
     be_read_only(t, &server, true);
     is_int(sql_call(t, p, NULL, "INSERT INTO l VALUES (2)"), 0,
            "where it is refused, it is made on the next server");
     ok(count(t, &server, 2) == 0 && count(t, &other, 2) == 1, "there alone, and once");
     ok(!sql_pool_read_only(p), "that is not read-only");
     is_int(port_of(t, p), other.port, "and is used from then on");
+    is_int((int64_t)p->open, 1, "connections to the former one are closed");
 
     be_read_only(t, &other, true);
     be_read_only(t, &server, false);
     is_int(sql_tx(t, p, insert, &(int){3}), 0, "a transaction that is refused");
     ok(count(t, &server, 3) == 1 && count(t, &other, 3) == 0, "is made on the next server");
     is_int(port_of(t, p), server.port, "which is used from then on");
-    is_int((int64_t)p->open, 1, "connections to the former one are closed");
     be_read_only(t, &other, false);
     sql_pool_free(p);
 
