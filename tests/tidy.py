@@ -322,6 +322,10 @@ LOGGED = re.compile(r"\blog_(?:warn|error)\(\s*[^,]+,\s*((?:%s|PRI\w+|\s)+)" % L
 COMPLAINT = re.compile(r"\.complaint\s*=\s*((?:%s|\s)+)" % LITERAL)
 CONVERSION = re.compile(r"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t)?[a-zA-Z]")
 
+LOCKING = re.compile(r'"[^"\n]*(?:FOR UPDATE|LOCK IN SHARE MODE)')
+NUMBERED = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((?:(?!CREATE TABLE).)*?AUTO_INCREMENT",
+                      re.S)
+
 
 def log_lines(text):
     """Lines that it may log as warn or error, as docs/messages.md writes them; not those that have
@@ -348,13 +352,28 @@ def log_lines_are_explained():
         yield f"docs/messages.md: nothing logs: {line}"
 
 
+def locks_and_numbers_hold_on_galera():
+    """Whoever adds one thinks about two nodes that do not see each other's locks."""
+    page = "\n".join(lines(ROOT / "docs" / "galera.md"))
+    for path in PRODUCT:
+        if path.suffix == ".c" and LOCKING.search("\n".join(lines(path))) and \
+                f"`{path.name}`" not in page:
+            yield f"{name(path)}: docs/galera.md does not say why its locks are enough on Galera"
+    for path in FILES:
+        if name(path).startswith("schema/") and path.suffix == ".sql":
+            for table in NUMBERED.findall(path.read_text(encoding="utf-8")):
+                if f"`{table}" not in page:
+                    yield f"{name(path)}: docs/galera.md does not say what depends on {table}'s ids"
+
+
 RULES = [
     include_direction, order_of_engine_rooms, private_headers_stay_in_their_folder,
     folders_are_not_crowded, scripts_stand_beside_their_callers, words_of_engineers,
     only_loop_switches_stacks, key_literals, banned_calls, loops_are_roles,
     audit_log_grows_only, sql_runs_on_every_server, parsers_are_fuzzed,
     registered_tests, sizes, lines_fit_in_100_columns, clang_format, links,
-    pages_in_chinese_say_the_same, leftovers, log_lines_are_explained]
+    pages_in_chinese_say_the_same, leftovers, log_lines_are_explained,
+    locks_and_numbers_hold_on_galera]
 
 
 def main():

@@ -8,6 +8,9 @@
  *     on the server; whether a write was done is then unknown, as with ERR_UNCERTAIN;
  *   - a lost connection is replaced. The call under way fails with ERR_UNAVAILABLE if nothing was
  *     done (it could not be sent, only reads, or was in a transaction), else with ERR_UNCERTAIN;
+ *   - of several servers one is used at a time; a call that fails because that one is lost or takes
+ *     no changes any more, and has done nothing, is repeated once on another;
+ *   - on Galera a call sees what was committed on any node before it began;
  *   - while the server is down, calls fail at once with ERR_UNAVAILABLE. In a pool that is watched
  *     a server that hangs counts as down, too, and no call waits for it for more than 1.5 s;
  *   - texts of errors repeat what the server says, but never a bound value or a password. */
@@ -23,8 +26,9 @@ struct sql; /* one connection, lent by the pool */
 
 struct sql_options {
     /* "unix:/path/to.sock?user=…&database=…" or
-     * "mysql://user:password@host[:port]/database[?tls=on|verify[&ca=/path.pem]]". The
-     * database may be left out; reserved characters are percent-encoded. */
+     * "mysql://user:password@host[:port][,host[:port]…]/database[?tls=on|verify[&ca=/path.pem]]".
+     * The database may be left out; reserved characters are percent-encoded. Of several hosts the
+     * first that takes changes is used, until it does not any more (sql/sql_place.c). */
     const char *url;
     const char *password;    /* for unix sockets; NULL: none */
     size_t connections_max;  /* 0: 6 */
@@ -46,7 +50,8 @@ void sql_pool_watch(struct task *t, void *pool);
 bool sql_pool_away(const struct sql_pool *p);
 /* The last change was refused because the server is read-only: with ERR_UNAVAILABLE, surely not
  * done. Connections are replaced then, for behind the same address another server may be primary
- * by now. The next change that succeeds ends it. */
+ * by now. The next change that succeeds ends it. Of several servers: none takes changes; in a pool
+ * that is watched it ends as soon as one does. */
 bool sql_pool_read_only(const struct sql_pool *p);
 
 /* What columns become: integers SQL_INT (an unsigned one above INT64_MAX fails the call with
@@ -80,7 +85,8 @@ static inline const struct sql_value *sql_row(const struct sql_rows *r, size_t r
 }
 
 /* Runs one statement on any connection of the pool. out may be NULL. ERR_EXISTS: a unique key is
- * taken, or there is an index of that name. ERR_CONFLICT: deadlock or lock wait (1205, 1213).
+ * taken, or there is an index of that name. ERR_CONFLICT: lock wait (1205), or a deadlock or a
+ * change that another server of a cluster committed first (1213), at SQL_TX_TRIES tries.
  * ERR_LIMIT: rows of more than 64 MB, or more values than max_allowed_packet. ERR_BUSY: too many
  * calls wait already. ERR_REFUSED: any other error of the server, with its text. */
 MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
@@ -131,4 +137,5 @@ MUST_CHECK int sql_each(struct task *t, struct sql_pool *p, const char *statemen
                         void *arg);
 
 bool sql_is_mariadb(const struct sql *c);
+bool sql_is_galera(const struct sql *c);
 #endif

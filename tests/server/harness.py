@@ -322,6 +322,7 @@ class Millrace:
         self.stores = {"MILLRACE_DATA_DIR": self.data, **(mysql.env if mysql else {})}
         self.sql_socket = mysql.socket if mysql else f"{self.data}/run/mariadb.sock"
         self.database = mysql.database if mysql else "millrace"
+        self.sample = getattr(mysql, "sample", None) or f"{self.data}/sample"
         self.cwd = folder()
         self.binary = binary
         self.env = environment({**self.stores, **(env or {})})

@@ -188,7 +188,9 @@ class MySQL:
 # --- one for many servers ---
 
 class Lent:
-    """A database on a MySQL that serves several tests."""
+    """A database on a MySQL that serves several tests. sample: the folder that was loaded."""
+
+    sample = None
 
     def __init__(self, socket, database):
         self.socket, self.database = socket, database
@@ -209,7 +211,7 @@ def lent(socket, data, env):
     tool("db", "migrate")
     if env["MILLRACE_SAMPLE_PAPERS"] != "0" and not ask("SELECT 1 FROM paperinfo LIMIT 1",
                                                         mysql.database):
-        top = f"{folder()}/sample"
+        top = mysql.sample = f"{folder()}/sample"
         tool("sample", "--papers", env["MILLRACE_SAMPLE_PAPERS"], "--seed", "1", top)
         tool("db", "init", "--data", top)
     return mysql

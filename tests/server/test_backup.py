@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import disk
+import every_table
 from client import Api
 from drill import (Jobs, goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
                    under_way, while_frozen, whole)
@@ -282,6 +283,14 @@ def full_disk(m):
         take(m, small.path, name="a backup straight onto a disk")
     finally:
         small.unmount()
+
+
+# --- every table ---
+
+@test("every table is in a backup, and comes back")
+def _():
+    with sample_server() as m, Redis("--appendonly", "yes") as redis:
+        every_table.comes_back(m, redis)
 
 
 # --- configured stores ---

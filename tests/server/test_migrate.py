@@ -24,7 +24,7 @@ TABLES = {"user_info", "admin_info", "contentlist", "contentlist_year_number", "
           "ledger_reversal", "archive_outbox", "distill_paper", "distillation",
           "prompt_text", "query_judge", "corpus_bare", "corpus_load", "corpus_change",
           "job_reserve", "api_token", "pool_group", "pool_list", "pool_request", "pool_batch",
-          "pool_run",
+          "pool_run", "cluster_turn",
           "prompt_template", "prompt_template_version", "generation_task", "plan_user",
           "training_plan", "training_day", "nutrition_plan", "nutrition_day", "project",
           "extraction_template", "extraction_template_version", "document", "document_piece",

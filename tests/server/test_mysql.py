@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 
+import every_table
 from admins import admin
 from client import cli
 from drill import (Jobs, again, goes_on, kill_all, manifest, restore, rows_of, settings, someone,
@@ -19,6 +20,7 @@ from harness import (Millrace, equal, finish, folder, note, ok, redis_link, run,
                      test, wait_for)
 from loading import MIGRATIONS, Database, sample
 from own_mysql import MySQL, Unavailable, unpacked
+from own_redis import Redis
 from screening import (QUESTION, act, audited, charged, journals, person, reaches, server, submit,
                        view)
 from sim import Sim, certificate
@@ -31,8 +33,9 @@ MANAGED = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sql-require-pri
 # These run on MySQL, but for those of their tests that are private; each server has a database of
 # its own.
 OTHERS = ["migrate", "audit", "distill", "documents", "download", "extract", "extract_results",
-          "extract_rows", "extract_templates", "hooks", "isolation", "loads", "outage", "overview",
-          "plan", "reserve", "scope", "screen", "templates", "tokens"]
+          "extract_rows", "extract_templates", "hooks", "isolation", "loads", "nearest", "outage",
+          "overview", "papers", "plan", "pool", "posts", "reserve", "scope", "screen", "search",
+          "templates", "tokens"]
 
 
 def load(mysql, papers=PAPERS):
@@ -368,6 +371,12 @@ def moved(mysql, path, sim, runs):
         ok(wait_for(m.ready, 40), "a server starts on it", m.log())
         audited(m)
         equal(int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0]), rows["paperinfo"], "its papers")
+
+
+@test("every table is in a backup, and comes back")
+def _():
+    with MySQL(PROGRAM, *MANAGED) as mysql, Redis("--appendonly", "yes") as redis:
+        every_table.comes_back(Lender(mysql), redis)
 
 
 # --- TLS ---

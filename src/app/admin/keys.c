@@ -8,6 +8,7 @@
 #include "engine/ai/trial.h"
 #include "engine/setup/config.h"
 #include "engine/store/record.h"
+#include "engine/store/cluster.h"
 
 #define KEY_CHARS_MAX  512
 #define KEY_CHARS_MIN  8
@@ -191,7 +192,9 @@ static int insert(struct task *t, struct sql *c, void *arg)
 {
     struct writing *x = arg;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT api_index FROM api_list ORDER BY api_index FOR UPDATE");
+    int err = cluster_turn(t, c, "keys", 0);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT api_index FROM api_list ORDER BY api_index FOR UPDATE");
     if (err)
         return err;
     x->full = r.count >= PERMITS_KEYS_MAX;

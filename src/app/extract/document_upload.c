@@ -8,6 +8,7 @@
 #include "corpus/charset.h"
 #include "engine/people/own_id.h"
 #include "engine/setup/config.h"
+#include "engine/store/cluster.h"
 #include "loop/offload.h"
 #include "wire/http_server.h"
 
@@ -117,7 +118,10 @@ static int has_room(struct task *t, const struct upload *u, const struct sql_val
 /* Uploads of one user begin and end one after the other: quota and digests are of all of them. */
 static int lock_user(struct task *t, struct sql *c, int64_t uid)
 {
-    return sql_on(t, c, NULL, "SELECT uid FROM user_info WHERE uid = ? FOR UPDATE", sql_int(uid));
+    int err = cluster_turn(t, c, CLUSTER_USER, uid);
+    return err ? err
+               : sql_on(t, c, NULL, "SELECT uid FROM user_info WHERE uid = ? FOR UPDATE",
+                        sql_int(uid));
 }
 
 /* doc->bytes is what the client has announced, or what a document may have: it is reserved. */

@@ -3,6 +3,7 @@
 #include "app/extract/fields/template.h"
 #include "base/err.h"
 #include "engine/people/own_id.h"
+#include "engine/store/cluster.h"
 #include "wire/sql.h"
 
 #define MS(column) "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', " column ") DIV 1000"
@@ -143,8 +144,10 @@ static int keep_version(struct task *t, struct sql *c, const struct change *ch)
 static int check_room(struct task *t, struct sql *c, int64_t uid)
 {
     struct sql_rows r;
-    int err =
-        sql_on(t, c, NULL, "SELECT uid FROM user_info WHERE uid = ? FOR UPDATE", sql_int(uid));
+    int err = cluster_turn(t, c, CLUSTER_USER, uid);
+    if (!err)
+        err =
+            sql_on(t, c, NULL, "SELECT uid FROM user_info WHERE uid = ? FOR UPDATE", sql_int(uid));
     if (!err)
         err = sql_on(t, c, &r,
                      "SELECT COUNT(*) FROM extraction_template WHERE uid = ? AND deleted IS NULL",

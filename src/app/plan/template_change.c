@@ -1,6 +1,7 @@
 /* What admins do to templates: a transaction with its row in their log, then Redis is told. */
 #include "app/plan/template_private.h"
 #include "base/err.h"
+#include "engine/store/cluster.h"
 
 struct change {
     struct plan_template *template;
@@ -41,7 +42,9 @@ static int none(struct task *t, int64_t id)
 static int lock(struct task *t, struct sql *c, int64_t id, struct plan_template *out)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT id FROM prompt_template ORDER BY id LIMIT 1 FOR UPDATE");
+    int err = cluster_turn(t, c, "templates", 0);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT id FROM prompt_template ORDER BY id LIMIT 1 FOR UPDATE");
     if (!err && id)
         err = sql_on(t, c, &r,
                      record_select(task_arena(t), &plan_template_record,

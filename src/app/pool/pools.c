@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "engine/store/cluster.h"
 
 #define REST_MS 5000
 #define PACE_S  150
@@ -142,7 +143,9 @@ int pool_ensure(struct task *t, struct pool *x)
 int pool_lock_group(struct task *t, struct sql *c, struct pool_id id, struct pool_numbers *out)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
+    int err = cluster_turn(t, c, id.type->name, id.group);
+    if (!err)
+        err = sql_on(t, c, &r,
                      "SELECT numbered, marked FROM pool_group WHERE type = ? AND group_id = ?"
                      " FOR UPDATE",
                      POOL_VALUES(id));

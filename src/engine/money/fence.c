@@ -11,6 +11,7 @@
  * Generations are not ordered. But the one that is written is that of a server that answers while
  * the row is locked, so one that has been replaced cannot come back: its server is dead. */
 #include "engine/money/ledger_private.h"
+#include "engine/store/cluster.h"
 
 #define FENCE_NAME "ledger.redis_run"
 #define ANSWER_MS  1000 /* Redis, while the row is locked */
@@ -43,7 +44,9 @@ static int fence_body(struct task *t, struct sql *c, void *arg)
 {
     struct fence *f = arg;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? FOR UPDATE",
+    int err = cluster_turn_all(t, c, FENCE_NAME);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? FOR UPDATE",
                      sql_text(STR(FENCE_NAME)));
     if (!err)
         err = ask_generation(t, f->redis, &f->generation);
@@ -75,7 +78,9 @@ int ledger_fence(struct task *t, struct ledger *l, struct generation *out)
 int ledger_fence_holds(struct task *t, struct sql *c, const struct generation *g, bool *holds)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? LOCK IN SHARE MODE",
+    int err = cluster_turn_part(t, c, FENCE_NAME);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? LOCK IN SHARE MODE",
                      sql_text(STR(FENCE_NAME)));
     if (!err)
         *holds = r.count && str_eq(r.cells[0].s, as_json(t, g));

@@ -2,6 +2,7 @@
 
 #include "engine/people/session.h"
 #include "engine/people/user.h"
+#include "engine/store/cluster.h"
 
 const char *admin_role(bool super)
 {
@@ -83,8 +84,10 @@ static struct str role_json(struct task *t, bool super)
 static int lock_all(struct task *t, struct sql *c, struct admin **out, size_t *count)
 {
     struct sql_rows r;
-    int err =
-        sql_on(t, c, &r, record_select(task_arena(t), &kind.record, "ORDER BY uid FOR UPDATE"));
+    int err = cluster_turn(t, c, "admins", 0);
+    if (!err)
+        err =
+            sql_on(t, c, &r, record_select(task_arena(t), &kind.record, "ORDER BY uid FOR UPDATE"));
     if (!err)
         take_rows(t, &r, out, count);
     return err;

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "engine/people/admin_log.h"
 #include "engine/people/session_private.h"
+#include "engine/store/cluster.h"
 #include "loop/gather.h"
 
 #define DAY_MS (24LL * 3600 * 1000)
@@ -101,7 +102,9 @@ static int find_room(struct task *t, struct sql *c, const struct making *m)
 {
     const struct api_token_new *n = m->token;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT 1 FROM user_info WHERE uid = ? FOR UPDATE", sql_int(n->uid));
+    int err = cluster_turn(t, c, CLUSTER_USER, n->uid);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT 1 FROM user_info WHERE uid = ? FOR UPDATE", sql_int(n->uid));
     if (!err && r.count == 0)
         return task_fail(t, ERR_NOT_FOUND, "there is no such user");
     if (!err)

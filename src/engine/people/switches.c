@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "engine/store/cluster.h"
 
 #define LOOK_MS 5000 /* how long one look may take */
 
@@ -74,7 +75,9 @@ bool switch_on(const struct switches *s, enum switch_name n)
 int switch_read(struct task *t, struct sql *c, enum switch_name n, bool *on)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? LOCK IN SHARE MODE",
+    int err = cluster_turn_part(t, c, switch_word(n));
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? LOCK IN SHARE MODE",
                      sql_text(str_of(switch_word(n))));
     if (err)
         return err;
@@ -105,7 +108,9 @@ int setting_change(struct task *t, struct sql *c, void *arg)
 {
     struct setting_change *x = arg;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT value, version FROM setting WHERE name = ? FOR UPDATE",
+    int err = cluster_turn_all(t, c, str_z(task_arena(t), x->name));
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT value, version FROM setting WHERE name = ? FOR UPDATE",
                      sql_text(x->name));
     if (err)
         return err;

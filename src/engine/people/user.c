@@ -2,6 +2,7 @@
 
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
+#include "engine/store/cluster.h"
 
 static const struct record_column columns[] = {
     {NULL, "uid", RECORD_INT, .at = offsetof(struct user, uid)},
@@ -143,9 +144,11 @@ int user_change_on(struct task *t, struct sql *c, const struct user_change *ch, 
     if (problem)
         return task_fail(t, ERR_INVALID, "%s", problem);
     struct sql_rows r;
-    int err =
-        sql_on(t, c, &r, record_select(task_arena(t), &kind.record, "WHERE uid = ? FOR UPDATE"),
-               sql_int(ch->uid));
+    int err = cluster_turn(t, c, CLUSTER_USER, ch->uid);
+    if (!err)
+        err =
+            sql_on(t, c, &r, record_select(task_arena(t), &kind.record, "WHERE uid = ? FOR UPDATE"),
+                   sql_int(ch->uid));
     if (err)
         return err;
     if (r.count == 0)

@@ -1,4 +1,5 @@
 #include "engine/runs/promise.h"
+#include "engine/store/cluster.h"
 
 struct making {
     const struct runs *runs;
@@ -23,9 +24,11 @@ static int body(struct task *t, struct sql *c, void *arg)
     struct making *m = arg;
     const struct promise *p = m->promise;
     struct sql_rows user;
-    int err =
-        sql_on(t, c, &user, "SELECT permission, banned FROM user_info WHERE uid = ? FOR UPDATE",
-               sql_int(p->uid));
+    int err = cluster_turn(t, c, CLUSTER_USER, p->uid);
+    if (!err)
+        err =
+            sql_on(t, c, &user, "SELECT permission, banned FROM user_info WHERE uid = ? FOR UPDATE",
+                   sql_int(p->uid));
     m->repeated = false;
     m->loaded = true;
     if (!err && p->repeats)

@@ -9,6 +9,7 @@
 #include "engine/runs/row.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "engine/store/cluster.h"
 
 struct str run_name(struct arena *a, struct run_id id)
 {
@@ -95,7 +96,9 @@ struct controlling {
 static int refuse_banned(struct task *t, struct sql *c, const struct controlling *k)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
+    int err = cluster_turn(t, c, CLUSTER_USER, k->id.uid);
+    if (!err)
+        err = sql_on(t, c, &r,
                      k->event == RUN_RETRY_FAILED /* which reserves: reserve_check */
                          ? "SELECT banned FROM user_info WHERE uid = ? FOR UPDATE"
                          : "SELECT banned FROM user_info WHERE uid = ? LOCK IN SHARE MODE",

@@ -39,6 +39,7 @@
 
 #include "base/log.h"
 #include "engine/search/collection_private.h"
+#include "engine/store/cluster.h"
 #include "wire/sql.h"
 
 #define FLUSH_POINTS 512  /* are put at a time, at least */
@@ -384,7 +385,9 @@ static int spoil_tx(struct task *t, struct sql *c, void *arg)
     struct apply *g = arg;
     struct sql_rows r;
     /* Locks out those who remove rows of the log: none goes that this store needs. */
-    int err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
+    int err = cluster_turn(t, c, CLUSTER_COLLECTION, (int64_t)g->shelf->which);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
                      sql_text(shelf_name(g->shelf)));
     if (err)
         return err;

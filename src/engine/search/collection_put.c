@@ -1,6 +1,7 @@
 /* Documents into MySQL, and out of it. What the stores make of it is collection_apply.c. */
 #include "engine/ai/embedding.h"
 #include "engine/search/collection_private.h"
+#include "engine/store/cluster.h"
 #include "wire/sql.h"
 
 #define PUT_TRIES     3
@@ -48,7 +49,9 @@ static int take_tickets(struct task *t, struct sql *c, void *arg)
 static int begin_change(struct task *t, struct sql *c, struct change *g)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
+    int err = cluster_turn(t, c, CLUSTER_COLLECTION, (int64_t)g->shelf->which);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
                      sql_text(shelf_name(g->shelf)));
     if (!err && !r.count)
         return task_fail(t, ERR_INTERNAL, "table vector_collection lacks %s",

@@ -3,6 +3,7 @@
  * verifies and compacts them, and removes what is not needed any more. */
 #include "base/log.h"
 #include "engine/search/collection_private.h"
+#include "engine/store/cluster.h"
 
 #define SEEN_MS       10000
 #define SEEN_S        60    /* a place that was seen so lately has nodes */
@@ -110,7 +111,9 @@ static int forget(struct task *t, struct sql *c, void *arg)
 {
     struct shelf *s = arg;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
+    int err = cluster_turn(t, c, CLUSTER_COLLECTION, (int64_t)s->which);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
                      sql_text(shelf_name(s)));
     if (!err)
         err = sql_on(t, c, NULL,

@@ -9,6 +9,7 @@
 #include "engine/ai/embedding.h"
 #include "engine/search/collection_private.h"
 #include "engine/setup/config.h"
+#include "engine/store/cluster.h"
 #include "wire/sql.h"
 
 #define MODEL_BYTES_MAX 127
@@ -174,8 +175,10 @@ struct change { /* of the spaces of a collection, in a transaction */
 static int lock_collection(struct task *t, struct sql *c, struct shelf *s)
 {
     struct sql_rows r;
-    return sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
-                  sql_text(shelf_name(s)));
+    int err = cluster_turn(t, c, CLUSTER_COLLECTION, (int64_t)s->which);
+    return err ? err
+               : sql_on(t, c, &r, "SELECT number FROM vector_collection WHERE name = ? FOR UPDATE",
+                        sql_text(shelf_name(s)));
 }
 
 static int give_up(struct task *t, struct sql *c, int64_t space)

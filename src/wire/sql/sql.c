@@ -2,6 +2,7 @@
 #include "wire/sql.h"
 
 #include "base/buf.h"
+#include "loop/backoff.h"
 #include "wire/sql/sql_conn.h"
 #include "wire/sql_snapshot.h"
 
@@ -78,20 +79,30 @@ static bool try_fresh(const struct sql *c, int err)
     return err == ERR_UNAVAILABLE && c->broken && !c->fresh;
 }
 
+/* Nothing was done, and another transaction is out of the way by now. */
+static bool try_later(const struct sql *c, int err, int tries)
+{
+    return err == ERR_CONFLICT && c->deadlock && tries < SQL_TX_TRIES;
+}
+
 static int run_on_any(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
                       const struct sql_value *argv, struct sql_rows *out)
 {
-    int err;
-    bool again = false;
+    struct backoff b = {.ms = SQL_RETRY_MS, .ms_max = SQL_RETRY_MS << SQL_TX_TRIES};
+    bool fresh = false, later = false;
+    int err, tries = 0;
     do {
+        if (later && (err = backoff_wait(t, &b)) != 0)
+            return err;
         struct sql *c;
-        err = sql_pool_get(t, p, again, &c);
+        err = sql_pool_get(t, p, fresh, &c);
         if (err)
             return err;
         err = sql_on_argv(t, c, statement, argc, argv, out);
-        again = try_fresh(c, err);
+        fresh = try_fresh(c, err);
+        later = try_later(c, err, ++tries);
         sql_pool_put(c);
-    } while (again);
+    } while (fresh || later);
     return err;
 }
 

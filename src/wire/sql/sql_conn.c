@@ -59,7 +59,7 @@ static void stop(struct sql *c, int err)
     if (c->fd >= 0)
         shutdown(c->fd, SHUT_RDWR);
     if (c->open && c->running)
-        sql_server_kill(c->pool->server, mysql_thread_id(c->db), c->running);
+        sql_server_kill(c->pool->server, c->place, mysql_thread_id(c->db), c->running);
 }
 
 int sql_ready(struct task *t, struct sql *c, int wanted)
@@ -101,11 +101,13 @@ int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
     c->broken = c->broken || sql_error_breaks(code);
     if (sql_error_read_only(code)) {
         sql_pool_note_read_only(c->pool, true);
-        c->broken |= loop_now_ms(c->pool->loop) - c->opened_ms >= READ_ONLY_KEEP_MS;
+        c->broken |= sql_place_is_list(c->pool) ||
+                     loop_now_ms(c->pool->loop) - c->opened_ms >= READ_ONLY_KEEP_MS;
     }
     int err = sql_error_kind(code);
     if (err == ERR_CONFLICT)
         c->doomed = c->in_tx;
+    c->deadlock = sql_error_rolled_back(code);
     /* An open transaction is gone with its connection, and a read leaves nothing behind. */
     if (err == ERR_UNCERTAIN && (!sent || c->in_tx || sql_reads_only(statement)))
         err = ERR_UNAVAILABLE;
@@ -119,10 +121,11 @@ int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
 
 /* --- connecting --- */
 
-static struct sql *conn_new(struct sql_pool *p)
+static struct sql *conn_new(struct sql_pool *p, size_t place)
 {
     struct sql *c = check_memory(calloc(1, sizeof *c));
     c->pool = p;
+    c->place = place;
     c->opened_ms = loop_now_ms(p->loop);
     c->fd = -1;
     c->fresh = true;
@@ -167,7 +170,7 @@ static int dial(struct task *t, struct sql *c, const char *host)
     MYSQL *done = NULL;
     SQL_AWAIT(t, c,
               mysql_real_connect_start(&done, c->db, host, u->user, u->password, u->database,
-                                       u->port, u->socket, 0),
+                                       u->places[c->place].port, u->socket, 0),
               mysql_real_connect_cont(&done, c->db, ready));
     return done ? 0 : fail_connect(t, c);
 }
@@ -190,6 +193,7 @@ static int dial_host(struct task *t, struct sql *c, const char *host)
 
 struct blocking_dial {
     const struct sql_server *server;
+    size_t place;
     MYSQL *db;
     const char *problem;
 };
@@ -197,12 +201,12 @@ struct blocking_dial {
 static void dial_blocking(void *arg)
 {
     struct blocking_dial *d = arg;
-    d->problem = sql_server_dial(d->server, d->db);
+    d->problem = sql_server_dial(d->server, d->place, d->db);
 }
 
 static int dial_tls(struct task *t, struct sql *c)
 {
-    struct blocking_dial d = {.server = c->pool->server, .db = c->db};
+    struct blocking_dial d = {c->pool->server, c->place, c->db, NULL};
     int err = offload(t, dial_blocking, &d);
     if (err)
         return err;
@@ -219,37 +223,21 @@ static int connect_to_server(struct task *t, struct sql *c)
     const struct sql_url *u = &c->pool->server->url;
     if (u->tls != SQL_TLS_OFF)
         return dial_tls(t, c);
-    return u->socket ? dial(t, c, NULL) : dial_host(t, c, u->host);
+    return u->socket ? dial(t, c, NULL) : dial_host(t, c, u->places[c->place].host);
 }
 
-/* Learns the server's kind, version and max_allowed_packet. */
-static int learn(struct task *t, struct sql *c)
+int sql_open_at(struct task *t, struct sql_pool *p, size_t place, int64_t ms, struct sql **out)
 {
-    /* A connect that never had to wait has not adopted the socket yet. */
-    if (c->fd < 0 && !adopt_socket(c))
-        return task_fail(t, ERR_UNAVAILABLE, "dup: %s", strerror(errno));
-    c->open = true;
-    unsigned long extra = 0;
-    c->mariadb = mariadb_connection(c->db);
-    mariadb_get_infov(c->db, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extra);
-    c->arrays = c->mariadb && (extra & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32));
-    c->packet_bytes_max = 1024;
-    struct sql_rows rows;
-    int err = sql_on(t, c, &rows, "SELECT @@max_allowed_packet");
-    if (err)
-        return err;
-    c->packet_bytes_max = (size_t)rows.cells[0].i;
-    return 0;
-}
-
-int sql_open(struct task *t, struct sql_pool *p, struct sql **out)
-{
-    struct sql *c = conn_new(p);
+    struct sql *c = conn_new(p, place);
     p->unanswered = false;
-    int64_t old = task_deadline(t, p->connect_ms);
+    int64_t old = task_deadline(t, ms);
     int err = connect_to_server(t, c);
+    /* A connect that never had to wait has not adopted the socket yet. */
+    if (!err && c->fd < 0 && !adopt_socket(c))
+        err = task_fail(t, ERR_UNAVAILABLE, "dup: %s", strerror(errno));
+    c->open = !err;
     if (!err)
-        err = learn(t, c);
+        err = sql_learn(t, c);
     task_deadline_restore(t, old);
     if (!err) {
         *out = c;
@@ -258,7 +246,7 @@ int sql_open(struct task *t, struct sql_pool *p, struct sql **out)
     sql_close(c);
     p->unanswered = p->unanswered || err == ERR_TIMEOUT;
     if (err == ERR_TIMEOUT && task_time_left_ms(t) > 0)
-        return task_fail(t, ERR_UNAVAILABLE, "no answer within %d ms", (int)p->connect_ms);
+        return task_fail(t, ERR_UNAVAILABLE, "no answer within %d ms", (int)ms);
     return err == ERR_TIMEOUT || err == ERR_CANCELED ? err : ERR_UNAVAILABLE;
 }
 
@@ -285,6 +273,11 @@ int sql_command(struct task *t, struct sql *c, const char *text)
     SQL_AWAIT(t, c, mysql_real_query_start(&bad, c->db, text, strlen(text)),
               mysql_real_query_cont(&bad, c->db, ready));
     return bad ? sql_fail(t, c, mysql_errno(c->db), mysql_error(c->db), text, true) : 0;
+}
+
+bool sql_is_galera(const struct sql *c)
+{
+    return c->galera;
 }
 
 bool sql_is_mariadb(const struct sql *c)

@@ -24,6 +24,7 @@
 #define SQL_STATEMENTS_MAX   128                /* prepared per connection */
 #define SQL_RESULT_BYTES_MAX (64 * 1024 * 1024) /* rows of one call; sql_each has no such limit */
 #define SQL_KILLS_MAX        8                  /* at a time */
+#define SQL_RETRY_MS         10                 /* before the second try; doubled for each more */
 #define SQL_PARAMS_MAX       65535              /* placeholders of one statement */
 /* Measured: 4 KB, with TLS or a login plugin to be loaded 7 KB. It has no guard page. */
 #define SQL_LIBRARY_STACK_BYTES (128 * 1024)
@@ -42,9 +43,10 @@ void sql_server_drop(struct sql_server *s);
 /* A handle with all options set, not connected. */
 MYSQL *sql_server_handle(const struct sql_server *s);
 /* Connects and blocks: for helper threads only. NULL: connected; else the error text, in db. */
-const char *sql_server_dial(const struct sql_server *s, MYSQL *db);
+const char *sql_server_dial(const struct sql_server *s, size_t place, MYSQL *db);
 /* Kills the connection on the server, in the background, if it still runs the statement. */
-void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *statement);
+void sql_server_kill(struct sql_server *s, size_t place, unsigned long thread_id,
+                     const char *statement);
 
 struct sql_statement {
     struct list link; /* in sql.statements, latest use last */
@@ -55,6 +57,7 @@ struct sql_statement {
 struct sql {
     struct list link; /* in sql_pool.idle or busy */
     struct sql_pool *pool;
+    size_t place; /* of the pool's URL */
     MYSQL *db;
     int fd; /* a duplicate: the library closes its own at any time */
     struct watch watch;
@@ -62,21 +65,36 @@ struct sql {
     const char *running; /* the latest statement; valid while it runs */
     bool waits;          /* for the server */
     int64_t waits_since_ms;
-    bool broken;  /* must not be used again */
-    bool fresh;   /* not lent before */
-    bool open;    /* logged in */
-    bool in_tx;   /* between BEGIN and COMMIT */
-    bool doomed;  /* the server has rolled the transaction back: a deadlock */
-    bool mariadb; /* and not MySQL */
-    bool arrays;  /* takes arrays of rows */
+    bool broken;   /* must not be used again */
+    bool fresh;    /* not lent before */
+    bool open;     /* logged in */
+    bool in_tx;    /* between BEGIN and COMMIT */
+    bool doomed;   /* the server has rolled the transaction back: a deadlock */
+    bool deadlock; /* the last statement was rolled back by one */
+    bool mariadb;  /* and not MySQL */
+    bool galera;   /* a node of a cluster */
+    bool writable; /* when it was opened; known of lists alone */
+    bool arrays;   /* takes arrays of rows */
     size_t packet_bytes_max;
     int64_t opened_ms, idle_since_ms;
     struct list statements;
     struct map *by_text;
 };
 
-/* Connects. ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_CANCELED. */
+/* Connects to one place, for at most ms. ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_CANCELED. */
+MUST_CHECK int sql_open_at(struct task *t, struct sql_pool *p, size_t place, int64_t ms,
+                           struct sql **out);
+/* Connects to the pool's place, or if that is away or read-only to the next one that takes changes,
+ * which is the pool's place from then on (sql_place.c). Errors as above. */
 MUST_CHECK int sql_open(struct task *t, struct sql_pool *p, struct sql **out);
+/* What is to be known of a server before its connection is used: its kind and limits, and whether
+ * it takes changes. */
+MUST_CHECK int sql_learn(struct task *t, struct sql *c);
+bool sql_place_is_list(const struct sql_pool *p);
+/* The pool's place takes no changes; it is time for sql_open to look for one that does. */
+bool sql_place_search_due(const struct sql_pool *p);
+/* The server of the pool's place hangs: the next connection is made elsewhere. */
+void sql_place_skip(struct sql_pool *p);
 void sql_close(struct sql *c); /* never waits */
 /* The server has neither closed it nor sent anything unasked. */
 bool sql_alive(const struct sql *c);
@@ -141,7 +159,10 @@ struct sql_pool {
 
     bool quiet;
     bool up;            /* the last attempt reached the server */
-    bool read_only;     /* the last change was refused for this */
+    size_t place;       /* of the server's places: where connections are made first */
+    bool skip;          /* that server hangs: the next one is tried first */
+    int64_t search_ms;  /* when sql_open last looked for a place that takes changes */
+    bool read_only;     /* the last change was refused for this, or all places say so */
     bool watched;       /* by sql_pool_watch, which connects again; else calls do */
     bool probing;       /* one task tries to connect */
     bool unanswered;    /* the last attempt: silence, or nothing listens there */

@@ -23,6 +23,7 @@ static const struct meaning {
     {1792, ERR_UNAVAILABLE, false}, /* the transaction is */
     {1836, ERR_UNAVAILABLE, false}, /* the mode is */
     {1874, ERR_UNAVAILABLE, false}, /* InnoDB is */
+    {3100, ERR_UNAVAILABLE, false}, /* group replication: the server has lost its group */
     {1060, ERR_EXISTS, false},      /* duplicate column */
     {1061, ERR_EXISTS, false},      /* duplicate key name */
     {1062, ERR_EXISTS, false},      /* duplicate entry */
@@ -32,17 +33,19 @@ static const struct meaning {
     {1020, ERR_CONFLICT, false},    /* MariaDB: changed since the snapshot */
     {1205, ERR_CONFLICT, false},    /* lock wait */
     {1213, ERR_CONFLICT, false},    /* deadlock */
+    {3101, ERR_CONFLICT, false},    /* group replication: another server was first */
     {3572, ERR_CONFLICT, false},    /* MySQL: locked, NOWAIT */
     {1969, ERR_TIMEOUT, false},     /* MariaDB: statement */
     {3024, ERR_TIMEOUT, false},     /* MySQL: execution */
     {1153, ERR_LIMIT, true},        /* packet too large */
     {CR_NET_PACKET_TOO_LARGE, ERR_LIMIT, true},
-    {1040, ERR_UNAVAILABLE, true},                 /* too many connections */
-    {1203, ERR_UNAVAILABLE, true},                 /* too many of this user */
-    {1047, ERR_UNAVAILABLE, true},                 /* a Galera node that has not joined */
-    {1053, ERR_UNAVAILABLE, true},                 /* shutdown; what was under way is rolled back */
-    {1927, ERR_UNAVAILABLE, true},                 /* MariaDB: connection killed */
-    {4031, ERR_UNAVAILABLE, true},                 /* MySQL: idle for too long */
+    {1040, ERR_UNAVAILABLE, true}, /* too many connections */
+    {1203, ERR_UNAVAILABLE, true}, /* too many of this user */
+    {1047, ERR_UNAVAILABLE, true}, /* a Galera node that has not joined */
+    {1180, ERR_UNCERTAIN, true},   /* the COMMIT failed; Galera: it lost the others meanwhile */
+    {1053, ERR_UNAVAILABLE, true}, /* shutdown; what was under way is rolled back */
+    {1927, ERR_UNAVAILABLE, true}, /* MariaDB: connection killed */
+    {4031, ERR_UNAVAILABLE, true}, /* MySQL: idle for too long */
     {CR_SERVER_GONE_ERROR, ERR_UNAVAILABLE, true}, /* the command was not written in full */
 };
 
@@ -59,7 +62,13 @@ static struct meaning meaning_of(unsigned int code)
 
 bool sql_error_read_only(unsigned int code)
 {
-    return code == 1036 || code == 1290 || code == 1792 || code == 1836 || code == 1874;
+    return code == 1036 || code == 1290 || code == 1792 || code == 1836 || code == 1874 ||
+           code == 3100;
+}
+
+bool sql_error_rolled_back(unsigned int code)
+{
+    return code == 1213 || code == 3101;
 }
 
 int sql_error_kind(unsigned int code)

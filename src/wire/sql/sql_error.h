@@ -13,8 +13,13 @@
  * read-only. */
 int sql_error_kind(unsigned int code);
 
-/* The server takes no changes: a replica, or an operator has set it so. */
+/* The server takes no changes: a replica, or an operator has set it so, or it is alone of its
+ * group. */
 bool sql_error_read_only(unsigned int code);
+
+/* The whole transaction has been rolled back, and may succeed if it is run again: a deadlock, or on
+ * Galera and in group replication a change that another server committed first. */
+bool sql_error_rolled_back(unsigned int code);
 
 /* After this error the connection must not be used again. */
 bool sql_error_breaks(unsigned int code);

@@ -6,12 +6,17 @@ static struct arena a;
 
 static void kinds(void)
 {
-    static const unsigned int read_only[] = {1290, 1792, 1836, 1036, 1874};
+    static const unsigned int read_only[] = {1290, 1792, 1836, 1036, 1874, 3100};
     is_int(sql_error_kind(1062), ERR_EXISTS, "duplicate entry");
     is_int(sql_error_kind(1061), ERR_EXISTS, "an index of that name");
     is_int(sql_error_kind(1060), ERR_EXISTS, "a column of that name");
     is_int(sql_error_kind(1205), ERR_CONFLICT, "lock wait");
     is_int(sql_error_kind(1213), ERR_CONFLICT, "deadlock");
+    is_int(sql_error_kind(3101), ERR_CONFLICT, "another server of the group was first");
+    ok(sql_error_rolled_back(1213) && sql_error_rolled_back(3101) && !sql_error_rolled_back(1205),
+       "what is rolled back may be run again at once, which a lock wait is not");
+    is_int(sql_error_kind(1047), ERR_UNAVAILABLE, "a Galera node without its group");
+    is_int(sql_error_kind(1180), ERR_UNCERTAIN, "one that loses it at the COMMIT");
     is_int(sql_error_kind(1969), ERR_TIMEOUT, "statement timeout of MariaDB");
     is_int(sql_error_kind(3024), ERR_TIMEOUT, "and of MySQL");
     is_int(sql_error_kind(1146), ERR_REFUSED, "no such table");

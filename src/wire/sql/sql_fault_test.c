@@ -131,7 +131,7 @@ static void test_kills_no_other(struct task *t, void *arg)
     (void)arg;
     struct sql_pool *p = hasty_pool(t, 1);
     int64_t id = number(t, p, "SELECT CONNECTION_ID()");
-    sql_server_kill(p->server, (unsigned long)id, "SELECT SLEEP(?)");
+    sql_server_kill(p->server, 0, (unsigned long)id, "SELECT SLEEP(?)");
     while (atomic_load(&p->server->kills) > 0)
         check(task_sleep(t, 5) == 0);
     check(task_sleep(t, 20) == 0);

@@ -172,7 +172,7 @@ void sql_pool_push(struct sql *c)
 
 static bool usable(struct task *t, struct sql *c)
 {
-    if (!sql_alive(c))
+    if (!sql_alive(c) || c->place != c->pool->place)
         return false;
     if (loop_now_ms(c->pool->loop) - c->idle_since_ms < c->pool->ping_after_ms)
         return true;
@@ -184,6 +184,7 @@ static bool usable(struct task *t, struct sql *c)
 
 static int take(struct task *t, struct sql_pool *p, bool fresh, struct sql **out)
 {
+    fresh = fresh || (!p->watched && sql_place_search_due(p));
     for (struct sql *c; !fresh && (c = sql_pool_pop(p));) {
         if (usable(t, c)) {
             *out = c;
@@ -236,7 +237,7 @@ void sql_pool_put(struct sql *c)
 {
     struct sql_pool *p = c->pool;
     c->fresh = false;
-    if (c->broken)
+    if (c->broken || c->place != p->place)
         sql_close(c);
     else
         sql_pool_push(c);

@@ -71,14 +71,15 @@ MYSQL *sql_server_handle(const struct sql_server *s)
     return db;
 }
 
-const char *sql_server_dial(const struct sql_server *s, MYSQL *db)
+const char *sql_server_dial(const struct sql_server *s, size_t place, MYSQL *db)
 {
     const struct sql_url *u = &s->url;
+    const struct sql_place *at = &u->places[place];
     const unsigned int io_s = s->connect_s;
     mysql_options(db, MYSQL_OPT_CONNECT_TIMEOUT, &io_s);
     mysql_options(db, MYSQL_OPT_READ_TIMEOUT, &io_s);
     mysql_options(db, MYSQL_OPT_WRITE_TIMEOUT, &io_s);
-    return mysql_real_connect(db, u->host, u->user, u->password, u->database, u->port, u->socket,
+    return mysql_real_connect(db, at->host, u->user, u->password, u->database, at->port, u->socket,
                               CLIENT_REMEMBER_OPTIONS)
                ? NULL
                : mysql_error(db);
@@ -86,6 +87,7 @@ const char *sql_server_dial(const struct sql_server *s, MYSQL *db)
 
 struct kill {
     struct sql_server *server;
+    size_t place;
     unsigned long thread_id;
     char running[RUNNING_BYTES_MAX + 1]; /* how its statement begins */
 };
@@ -124,7 +126,7 @@ static void *kill_main(void *arg)
     struct buf b;
     buf_init(&b);
     buf_printf(&b, "KILL %lu", k->thread_id);
-    if (!sql_server_dial(k->server, db) && still_there(db, k))
+    if (!sql_server_dial(k->server, k->place, db) && still_there(db, k))
         (void)send(db, &b); /* an error means that it has ended by itself */
     buf_release(&b);
     mysql_close(db);
@@ -158,7 +160,8 @@ static void copy_beginning(char *to, const char *statement)
         to[i] = statement[i];
 }
 
-void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *statement)
+void sql_server_kill(struct sql_server *s, size_t place, unsigned long thread_id,
+                     const char *statement)
 {
     if (atomic_fetch_add(&s->kills, 1) >= SQL_KILLS_MAX) {
         atomic_fetch_sub(&s->kills, 1);
@@ -166,6 +169,7 @@ void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *
     }
     struct kill *k = check_memory(calloc(1, sizeof *k));
     k->server = s;
+    k->place = place;
     k->thread_id = thread_id;
     copy_beginning(k->running, statement);
     atomic_fetch_add(&s->users, 1);

@@ -2,8 +2,6 @@
 #include "wire/sql/sql_conn.h"
 #include "wire/sql_snapshot.h"
 
-#define RETRY_MS 10 /* before the second try; doubled for each one more */
-
 struct tx {
     int (*body)(struct task *t, struct sql *c, void *arg);
     void *arg;
@@ -76,7 +74,7 @@ static int run_once(struct task *t, struct sql *c, struct tx *x)
 
 static int run(struct task *t, struct sql *c, struct tx *x)
 {
-    struct backoff b = {.ms = RETRY_MS, .ms_max = RETRY_MS << SQL_TX_TRIES};
+    struct backoff b = {.ms = SQL_RETRY_MS, .ms_max = SQL_RETRY_MS << SQL_TX_TRIES};
     for (int tries = 1;; tries++) {
         int err = run_once(t, c, x);
         if (err != ERR_CONFLICT || tries == SQL_TX_TRIES || c->broken || x->snapshot)
@@ -85,6 +83,13 @@ static int run(struct task *t, struct sql *c, struct tx *x)
         if (waited)
             return waited;
     }
+}
+
+/* Nothing was done, for the connection was lost. Of a list another server may do it. */
+static bool try_again(const struct sql *c, const struct tx *x, int err)
+{
+    return err == ERR_UNAVAILABLE && !c->fresh &&
+           (!x->begun || (c->broken && !x->snapshot && sql_place_is_list(c->pool)));
 }
 
 static int run_on_any(struct task *t, struct sql_pool *p, struct tx *x)
@@ -97,7 +102,7 @@ static int run_on_any(struct task *t, struct sql_pool *p, struct tx *x)
         if (err)
             return err;
         err = run(t, c, x);
-        again = err == ERR_UNAVAILABLE && !c->fresh && !x->begun;
+        again = try_again(c, x, err);
         sql_pool_put(c);
     } while (again);
     return err;

@@ -124,7 +124,7 @@ static const char *parse_login(struct arena *a, struct str login, struct sql_url
     return problem;
 }
 
-static const char *parse_port(struct str port, struct sql_url *out)
+static const char *parse_port(struct str port, struct sql_place *out)
 {
     int64_t n = PORT_DEFAULT;
     /* Not quoted: where "@host" was forgotten, this is the password. */
@@ -134,7 +134,7 @@ static const char *parse_port(struct str port, struct sql_url *out)
     return NULL;
 }
 
-static const char *parse_host(struct arena *a, struct str s, struct sql_url *out)
+static const char *parse_host(struct arena *a, struct str s, struct sql_place *out)
 {
     struct str host, port;
     if (!http_uri_host(s, &host, &port))
@@ -145,6 +145,32 @@ static const char *parse_host(struct arena *a, struct str s, struct sql_url *out
         return arena_printf(a, "the host is longer than %d bytes", HOST_BYTES_MAX);
     out->host = str_z(a, host);
     return parse_port(port, out);
+}
+
+static bool is_listed(const struct sql_url *u, const struct sql_place *place)
+{
+    for (size_t i = 0; i < u->place_count; i++)
+        if (u->places[i].port == place->port &&
+            str_ieq(str_of(u->places[i].host), str_of(place->host)))
+            return true;
+    return false;
+}
+
+/* "host", or "host:port,host,…". */
+static const char *parse_hosts(struct arena *a, struct str s, struct sql_url *out)
+{
+    do {
+        struct sql_place place;
+        const char *problem = parse_host(a, str_cut(&s, ','), &place);
+        if (problem)
+            return problem;
+        if (out->place_count == SQL_PLACES_MAX)
+            return arena_printf(a, "more than %d hosts are named", SQL_PLACES_MAX);
+        if (is_listed(out, &place))
+            return "a host is named twice with the same port";
+        out->places[out->place_count++] = place;
+    } while (s.p);
+    return NULL;
 }
 
 static bool has(struct str s, char c)
@@ -166,7 +192,7 @@ static const char *parse_tcp(struct arena *a, struct str s, struct sql_url *out)
         return "the user is missing, as in mysql://user:password@host/database";
     const char *problem = parse_login(a, login, out);
     if (!problem)
-        problem = parse_host(a, host, out);
+        problem = parse_hosts(a, host, out);
     if (!problem && database.p)
         problem = set_database(a, database, out);
     if (!problem)

@@ -10,10 +10,17 @@ enum sql_tls {
     SQL_TLS_VERIFY, /* and the certificate must be for the host, from a known authority */
 };
 
+#define SQL_PLACES_MAX 16 /* hosts of one URL */
+
+struct sql_place {
+    const char *host; /* "::1" without brackets */
+    unsigned int port;
+};
+
 struct sql_url {
     const char *socket; /* path; NULL: TCP */
-    const char *host;   /* "::1" without brackets */
-    unsigned int port;
+    struct sql_place places[SQL_PLACES_MAX];
+    size_t place_count; /* 0 with a socket, else at least 1; no two are the same */
     const char *user, *password, *database; /* decoded; "" when there is none */
     enum sql_tls tls;
     const char *ca_file; /* NULL: the system's */

@@ -15,7 +15,7 @@ static void takes_unix(void)
     is_str(str_of(u.socket), STR("/run/m.sock"), "its path");
     is_str(str_of(u.user), STR("mill"), "its user");
     is_str(str_of(u.database), STR("race"), "its database");
-    ok(!u.host && u.password[0] == '\0', "no host, no password");
+    ok(u.place_count == 0 && u.password[0] == '\0', "no host, no password");
     ok(!sql_url_parse(&a, "unix:/s?database=%C3%A9t%C3%A9&user=a%26b", &u), "options in any order");
     is_str(str_of(u.user), STR("a&b"), "a decoded user");
     is_str(str_of(u.database), STR("été"), "a decoded database");
@@ -25,20 +25,41 @@ static void takes_tcp(void)
 {
     struct sql_url u;
     ok(!sql_url_parse(&a, "mysql://u:p@db.example/race", &u), "host and database");
-    ok(u.port == 3306 && !u.socket && u.tls == SQL_TLS_OFF, "port 3306 and no TLS of itself");
-    is_str(str_of(u.host), STR("db.example"), "its host");
+    ok(u.place_count == 1 && u.places[0].port == 3306 && !u.socket && u.tls == SQL_TLS_OFF,
+       "port 3306 and no TLS of itself");
+    is_str(str_of(u.places[0].host), STR("db.example"), "its host");
     ok(!sql_url_parse(&a, "mariadb://me%40home:p%3A%2F%3F%40%25w@[::1]:3307/x", &u),
        "an IPv6 address and a difficult login");
-    is_str(str_of(u.host), STR("::1"), "without brackets");
+    is_str(str_of(u.places[0].host), STR("::1"), "without brackets");
     is_str(str_of(u.user), STR("me@home"), "decoded user");
     is_str(str_of(u.password), STR("p:/?@%w"), "decoded password");
-    is_int(u.port, 3307, "its port");
+    is_int(u.places[0].port, 3307, "its port");
     ok(!sql_url_parse(&a, "mysql://u@h", &u), "neither password nor database");
     ok(u.password[0] == '\0' && u.database[0] == '\0', "are empty");
     ok(!sql_url_parse(&a, "mysql://u:a:b@h", &u), "a colon in the password");
     is_str(str_of(u.password), STR("a:b"), "is part of it");
     ok(!sql_url_parse(&a, "mysql://u@h/d?tls=verify&ca=/etc/ca.pem", &u), "TLS");
     ok(u.tls == SQL_TLS_VERIFY && strcmp(u.ca_file, "/etc/ca.pem") == 0, "with an authority");
+}
+
+static void takes_lists(void)
+{
+    struct sql_url u;
+    ok(!sql_url_parse(&a, "mysql://u:p,w@db1,[fd00::2]:3307,db1:3308/race?tls=on", &u),
+       "a list of hosts, a comma in the password");
+    is_int((int64_t)u.place_count, 3, "three of them");
+    is_str(str_of(u.password), STR("p,w"), "the password");
+    is_str(str_of(u.places[0].host), STR("db1"), "the first");
+    is_str(str_of(u.places[1].host), STR("fd00::2"), "the second, without brackets");
+    ok(u.places[0].port == 3306 && u.places[1].port == 3307 && u.places[2].port == 3308,
+       "each with its port");
+    ok(u.tls == SQL_TLS_ON && strcmp(u.database, "race") == 0, "and what is said of all");
+    const char *url = "mysql://u@h0";
+    for (int i = 1; i < SQL_PLACES_MAX; i++)
+        url = arena_printf(&a, "%s,h%d", url, i);
+    ok(!sql_url_parse(&a, url, &u) && u.place_count == SQL_PLACES_MAX, "as many as there may be");
+    is_str(str_of(sql_url_problem(&a, arena_printf(&a, "%s,more", url))),
+           STR("more than 16 hosts are named"), "one more");
 }
 
 struct refusal {
@@ -70,6 +91,11 @@ static const struct refusal refusals[] = {
     {"mysql://u:s3cret@/db", "the host is missing, as in mysql://user:password@host/database"},
     {"mysql://u:s3cret@h:0/db", "the port is not a number from 1 to 65535"},
     {"mysql://u:s3cret@h:65536/db", "the port is not a number from 1 to 65535"},
+    {"mysql://u:s3cret@h,/db", "the host is missing, as in mysql://user:password@host/database"},
+    {"mysql://u@,h/db", "the host is missing, as in mysql://user:password@host/database"},
+    {"mysql://u@a:1,b:x/db", "the port is not a number from 1 to 65535"},
+    {"mysql://u@a,b,A:3306/db", "a host is named twice with the same port"},
+    {"mysql://u@a,::1/db", BRACKETS},
     {"mysql://u@h:s3cret/db", "the port is not a number from 1 to 65535"},
     {"mysql://u:s3cret@::1/db", BRACKETS},
     {"mysql://u:s3cret@[::1/db", BRACKETS},
@@ -124,6 +150,7 @@ int main(void)
     arena_init(&a);
     takes_unix();
     takes_tcp();
+    takes_lists();
     refuses();
     limits();
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {

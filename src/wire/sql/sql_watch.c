@@ -6,7 +6,8 @@
  *      slow statement answers it;
  *   3. no answer within ANSWER_MS: the server is away. All connections are shut down, so that their
  *      calls fail as with a lost connection, and new calls fail at once (sql_pool.c);
- *   4. from then on the watch tries to connect, with backoff, until that succeeds.
+ *   4. from then on the watch tries to connect, with backoff, until that succeeds; of a list of
+ *      servers to the others first (sql_place.c).
  *
  * So a call ends EACH_MS + QUIET_MS + ANSWER_MS after the server fell silent, at the latest. With
  * TLS and no idle connection it may take connect_ms instead of ANSWER_MS. */
@@ -37,7 +38,7 @@ static int ping(struct task *t, struct sql_pool *p)
 {
     struct sql *c = sql_pool_pop(p);
     bool pooled = c != NULL;
-    int err = pooled ? sql_ping(t, c) : sql_open(t, p, &c);
+    int err = pooled ? sql_ping(t, c) : sql_open_at(t, p, p->place, p->connect_ms, &c);
     if (pooled && !err)
         sql_pool_push(c);
     else if (c)
@@ -85,13 +86,32 @@ static void reconnect(struct task *t, struct sql_pool *p)
     sem_put(&p->permits);
 }
 
+/* For a server of the list that takes changes. One connection more than idle ones is not kept. */
+static void search(struct task *t, struct sql_pool *p)
+{
+    struct sql *c;
+    if (!sem_try(&p->permits))
+        return;
+    if (!sql_pool_open(t, p, &c)) {
+        c->fresh = false;
+        if (c->writable)
+            sql_pool_push(c);
+        else
+            sql_close(c);
+    }
+    sem_put(&p->permits);
+}
+
 static void look(struct task *t, struct sql_pool *p)
 {
     if (is_silent(p) && is_away(t, p)) {
         shut_down(p);
+        sql_place_skip(p);
         sql_pool_note_down(p, "it does not answer any more");
     } else if (sql_pool_away(p)) {
         reconnect(t, p);
+    } else if (sql_place_search_due(p)) {
+        search(t, p);
     }
 }
 

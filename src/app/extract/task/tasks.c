@@ -4,6 +4,7 @@
 #include "engine/jobs/pay.h"
 #include "engine/people/own_id.h"
 #include "engine/runs/promise.h"
+#include "engine/store/cluster.h"
 
 #define MS(column)   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', " column ") DIV 1000"
 #define WAITS_LOOKED 50 /* rows that are asked what they wait for */
@@ -162,6 +163,8 @@ int extract_task_list(struct task *t, struct extract *x, int64_t uid, int64_t be
 
 /* --- cancelling --- */
 
+#define TURN_TASK "task" /* by number: it is cancelled, or tried again */
+
 struct change {
     struct extract_task *task;
     struct job_push *pushed; /* rows in work, in their later version */
@@ -194,7 +197,9 @@ static int cancel_body(struct task *t, struct sql *c, void *arg)
     struct change *x = arg;
     int64_t number = x->task->number;
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
+    int err = cluster_turn(t, c, TURN_TASK, number);
+    if (!err)
+        err = sql_on(t, c, &r,
                      "UPDATE extraction_task SET status = 'cancelled',"
                      " completed_at = UTC_TIMESTAMP(3) WHERE number = ? AND status = 'processing'",
                      sql_int(number));
@@ -244,7 +249,9 @@ static int retry_body(struct task *t, struct sql *c, void *arg)
     struct retrial *x = arg;
     int64_t number = x->task->number;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT status FROM extraction_task WHERE number = ? FOR UPDATE",
+    int err = cluster_turn(t, c, TURN_TASK, number);
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT status FROM extraction_task WHERE number = ? FOR UPDATE",
                      sql_int(number));
     if (!err && (r.count == 0 || str_eq(r.cells[0].s, STR("cancelled"))))
         return task_fail(t, ERR_CONFLICT, "the task was cancelled");
