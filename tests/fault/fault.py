@@ -219,8 +219,11 @@ def check_queues(world, admin, watcher):
     link = redis_link(world.stores)
     none((line for name in queues.QUEUES for line in checks.queue_empty(queues.look(link, name))),
          "nothing is left in a queue")
+    order = sum(len(checks.taken(*pair)) for samples in watcher.samples.values()
+                for pair in checks.in_view(samples, world.troubled))
     note(f"queues were looked at {watcher.looks} times, {len(every)} of them differ; at most "
-         f"{max((len(q.jobs) for q in every), default=0)} jobs at once; "
+         f"{max((len(q.jobs) for q in every), default=0)} jobs at once; the order of {order} was"
+         f" seen; "
          f"{len(admin.paused)} pauses; {sum(bool(q.held) for q in every)} times some were held")
 
 
