@@ -10,7 +10,7 @@ from harness import http, redis_link, sql
 
 # name: key of those that wait
 QUEUES = {"download": "download_queue", "plan": "jobs:plan", "extract": "jobs:extract",
-          "embedding": "jobs:embedding"}
+          "embedding": "jobs:embedding", "papers": "jobs:papers"}
 LOOK = """
 local found = {redis.call('TIME')}
 for i = 1, 6 do

@@ -1,15 +1,21 @@
-"""Can the fault suite see what it looks for? Its checks of plans, extraction and posts on stores
-that are wrong."""
+"""Can the fault suite see what it looks for? Its checks of plans, extraction, posts and papers on
+stores that are wrong."""
+import base64
 import copy
+import json
 import os
+import struct
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "server"))
 import checks
 import checks_extract
+import checks_papers
 import checks_posts
+import embedder
 from checks import Day, MadePlan, PlanTask
 from checks_extract import Call, Document, Extraction
+from checks_papers import Indexed, Paper, Unit, owner
 from checks_posts import Chunk, Known, Post
 from harness import equal, run_tests, test
 
@@ -355,6 +361,150 @@ def _():
     equal(post_found(maybe), [], "a change, too")
     paid = lambda w: w["payments"].update({"8.8": [100]})
     equal(post_found(paid), [], "a wish, too")
+
+
+# --- papers ---
+
+A1, A2, A3 = (f"On catalogued iron p{i * 12}" for i in "123")
+LONG = "Something is said by p444444444444.", "And something else by p555555555555."
+
+
+def paper_world():
+    """Two of a year, one of them with two vectors; one of another; and one that has no text."""
+    papers = {p.doi: p for p in (Paper("d1", "A", 2020, A1, ""), Paper("d2", "A", 2020, A2,
+                                                                       " ".join(LONG)),
+                                 Paper("d3", "B", 2021, A3, ""), Paper("d4", "B", 2021, "", ""))}
+    row = lambda p, *texts: Indexed(p.doi, p.journal, p.year, 77, 9,
+                                    [Chunk(9, i, 1, text) for i, text in enumerate(texts)],
+                                    (p.journal, p.year), (p.journal, p.year))
+    of = lambda doi, *texts: (owner(doi), row(papers[doi], *texts))
+    indexed = dict([of("d1", A1), of("d2", f"{A2}\n\n{LONG[0]}", LONG[1]), of("d3", A3)])
+    by_block = {("A", 2020, "q"): ["d2", "d1"], ("B", 2021, "q"): ["d3"], ("d1", "", "p1"): ["d1"]}
+    return {"papers": papers, "indexed": indexed,
+            "corpus": {d: (p.journal, p.year) for d, p in papers.items()},
+            "units": [Unit("A", 2020, 2, "completed", "", 1, 0, 1, 1, 0),
+                      Unit("A", 2020, 2, "completed", "", 1, 0, 1, 1, 0),
+                      Unit("B", 2021, 1, "completed", "", 2, 1, 1, 1, 0)],
+            "owners": {"point_vector": set(indexed), "point_owner": set(indexed),
+                       "paper_words": set(indexed)},
+            "answers": [["here", by_block, {"d1": ["d3", "d2"]}, set()],
+                        ["there", copy.deepcopy(by_block), {"d3": ["d1", "d2"]}, set()]]}
+
+
+def paper_found(change=lambda w: None):
+    """Names of the checks that have something to say after a change."""
+    w = paper_world()
+    change(w)
+    said = {"loaded": checks_papers.loaded(w["papers"], w["corpus"]),
+            "ended": checks_papers.ended(w["units"]),
+            "counts": checks_papers.counts(w["units"], w["papers"]),
+            "rows": checks_papers.rows(w["papers"], w["indexed"]),
+            "vectors": checks_papers.vectors(w["papers"], w["indexed"], 9),
+            "tagged": checks_papers.tagged(w["papers"], w["indexed"]),
+            "nothing_else": checks_papers.nothing_else(w["papers"], w["owners"]),
+            "found": checks_papers.found(w["papers"], w["answers"])}
+    return sorted(name for name, lines in said.items() if list(lines))
+
+
+def at(w, doi):
+    return w["indexed"][owner(doi)]
+
+
+def unit(w, i, **change):
+    for name, value in change.items():
+        setattr(w["units"][i], name, value)
+
+
+WRONG_PAPERS = [
+    ("a paper was not loaded", ["loaded"], lambda w: w["corpus"].pop("d1")),
+    ("a paper was not withdrawn", ["loaded"], lambda w: w["corpus"].update(d9=("A", 2020))),
+    ("a paper was not moved", ["loaded"], lambda w: w["corpus"].update(d1=("A", 2021))),
+    ("a unit waits", ["ended"], lambda w: unit(w, 0, state="pending")),
+    ("a unit failed", ["ended"], lambda w: unit(w, 0, state="failed")),
+    ("a unit counts a paper that has left", ["counts"], lambda w: unit(w, 2, papers=3)),
+    ("a unit counts vectors that there are not", ["counts"], lambda w: unit(w, 0, embedded=2)),
+    ("a unit has a paper that was refused", ["counts"],
+     lambda w: unit(w, 0, embedded=0, refused=1)),
+    ("a unit is missing", ["counts"],
+     lambda w: (w["units"].pop(0), unit(w, 0, papers=2, done=2, embedded=2))),
+    ("a paper is not indexed", ["rows"], lambda w: w["indexed"].pop(owner("d1"))),
+    ("one without a text is", ["rows"], lambda w: w["indexed"].update(
+        {owner("d4"): Indexed("d4", "B", 2021, 1, 0)})),
+    ("one that was withdrawn is", ["rows"], lambda w: w["indexed"].update(
+        {owner("d9"): Indexed("d9", "B", 2021, 1, 0)})),
+    ("a paper is indexed where it was before", ["rows"], lambda w: setattr(at(w, "d1"), "year",
+                                                                            2019)),
+    ("a paper is being removed", ["rows"], lambda w: setattr(at(w, "d1"), "version", -1)),
+    ("an owner stands for another", ["rows"], lambda w: setattr(at(w, "d1"), "doi", "d2")),
+    ("a paper has no vectors", ["vectors"], lambda w: at(w, "d1").chunks.clear()),
+    ("a part is missing", ["vectors"], lambda w: at(w, "d2").chunks.pop(0)),
+    ("a part of its end is missing", ["vectors"], lambda w: at(w, "d2").chunks.pop()),
+    ("a part is there twice", ["vectors"], lambda w: at(w, "d1").chunks.append(
+        Chunk(9, 0, 1, A1))),
+    ("a vector is of a former text", ["vectors"],
+     lambda w: setattr(at(w, "d1").chunks[0], "text", "On catalogued iron p999999999999")),
+    ("a vector is of a former text with the same words", ["vectors"],
+     lambda w: setattr(at(w, "d1").chunks[0], "text", A1.replace("iron", "bread"))),
+    ("a vector is not of its text", ["vectors"],
+     lambda w: setattr(at(w, "d3").chunks[0], "off", 0.1)),
+    ("a vector is of a former model", ["vectors"],
+     lambda w: setattr(at(w, "d1").chunks[0], "space", 8)),
+    ("a row is of a former model", ["vectors"], lambda w: setattr(at(w, "d1"), "space", 0)),
+    ("points have a former year", ["tagged"], lambda w: setattr(at(w, "d1"), "tags", ("A", 2019))),
+    ("words have a former journal", ["tagged"],
+     lambda w: setattr(at(w, "d1"), "words", ("B", 2020))),
+    ("there are no words", ["tagged"], lambda w: setattr(at(w, "d1"), "words", None)),
+    ("vectors of one that is gone are left", ["nothing_else"],
+     lambda w: w["owners"]["point_vector"].add(3)),
+    ("words are missing", ["nothing_else"], lambda w: w["owners"]["paper_words"].pop()),
+    ("a paper is not found", ["found"], lambda w: w["answers"][1][1]["A", 2020, "q"].pop()),
+    ("a paper is found twice", ["found"],
+     lambda w: w["answers"][1][1]["A", 2020, "q"].append("d1")),
+    ("a paper is found where it was before", ["found"],
+     lambda w: w["answers"][1][1]["A", 2020, "q"].append("d3")),
+    ("its own word finds another", ["found"],
+     lambda w: w["answers"][0][1].update({("d1", "", "p1"): ["d2"]})),
+    ("one that is gone is alike", ["found"],
+     lambda w: w["answers"][0][2].update(d1=["d3", "d9"])),
+    ("one is alike twice", ["found"], lambda w: w["answers"][0][2].update(d1=["d3", "d3"])),
+    ("one is not alike", ["found"], lambda w: w["answers"][0][2].update(d1=["d3"])),
+    ("a search lacks something", ["found"], lambda w: w["answers"][0][3].add("index_rebuilt")),
+]
+
+
+@test("papers that are not as they should be")
+def _():
+    equal(paper_found(), [], "nothing is wrong")
+    for name, want, change in WRONG_PAPERS:
+        equal(paper_found(change), want, name)
+
+
+@test("what the service for embeddings is asked for again")
+def _():
+    call = lambda at_, texts, good: checks_papers.Call(at_, at_ + 1, list(texts), set(good))
+    count = lambda *calls, troubled=lambda a, b: False: tuple(
+        n if isinstance(n, int) else len(n) for n in checks_papers.repeats(calls, troubled))
+    equal(count(call(1, "ab", "ab"), call(3, "cd", "cd")), (0, 0), "each once")
+    equal(count(call(1, "ab", "a"), call(3, "b", "b")), (0, 0), "one that got no vector")
+    equal(count(call(1, "ab", "ab"), call(3, "bc", "bc")), (1, 1), "one that had")
+    equal(count(call(3, "bc", "bc"), call(1, "ab", "ab")), (1, 1), "in whatever order they ended")
+    equal(count(call(1, "a", "a"), call(1.5, "a", "a")), (0, 0), "while that was under way")
+    equal(count(call(1, "a", "a"), call(3, "a", "a"), troubled=lambda a, b: a < 2 < b), (1, 0),
+          "after a fault")
+    vector = lambda *v: base64.b64encode(struct.pack(f"<{len(v)}f", *v)).decode()
+    usable = lambda *data: sorted(embedder.usable(["a", "b", "c"], json.dumps(
+        {"data": [{"index": i, "embedding": v} for i, v in data]})))
+    good = [(i, vector(1, i)) for i in range(3)]
+    equal(usable(*good), ["a", "b", "c"], "a reply is read")
+    for name, bad in (("short", vector(1)), ("NaN", vector(1, float("nan"))), ("none", None),
+                      ("zero", vector(0, 0)), ("no base64", "?")):
+        equal(usable(good[0], (1, bad), good[2]), ["a", "c"], f"a vector that is wrong: {name}")
+    equal((usable(*good[:2]), usable(*good, good[0])), (["a", "b"], ["b", "c"]),
+          "one is missing, or there twice")
+    equal(embedder.usable(["a"], b"no JSON"), set(), "no reply at all")
+    message = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
+    equal(embedder.split(message * 2 + message[:-1]),
+          ([(b"post / http/1.1", b"abc")] * 2, message[:-1]), "messages are told apart")
 
 
 if __name__ == "__main__":
