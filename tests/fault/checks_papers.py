@@ -135,6 +135,21 @@ def vectors(papers, indexed, space):
             yield f"{p.doi} has vectors that are not of their texts: {[c.off for c in x.chunks]}"
 
 
+def lacking(papers, indexed, units, asked):
+    """asked: journals that an admin has asked for. Of these, before anybody asks again, papers lack
+    vectors only if the service gave none for them."""
+    for block in sorted({(u.journal, u.year) for u in units if u.journal in asked}):
+        without = [x for p in papers.values() if (p.journal, p.year) == block and not blank(p) and
+                   not ((x := indexed.get(owner(p.doi))) and x.space and x.chunks)]
+        refused = sum(u.refused for u in units if (u.journal, u.year) == block)
+        if len(without) != refused or any(x and x.chunks for x in without):
+            yield (f"{len(without)} papers of {block} have no vectors, {refused} were refused:"
+                   f" {without[:3]}")
+    there = {u.journal for u in units}
+    for journal in sorted(asked - there):
+        yield f"{journal} was asked for, and has no units"
+
+
 def tagged(papers, indexed):
     """Points and words have the journal and year."""
     for p in papers.values():

@@ -4,6 +4,7 @@ import array
 import base64
 import binascii
 import json
+import math
 import select
 import socket
 import threading
@@ -36,25 +37,24 @@ def split(buffer):
 def numbers(vector):
     """None: it is no vector."""
     try:
-        raw = array.array("f", base64.b64decode(vector, validate=True))
+        return array.array("f", base64.b64decode(vector, validate=True))
     except (ValueError, TypeError, binascii.Error):
         return None
-    return raw if any(raw) and not any(x != x for x in raw) else None
 
 
 def usable(texts, reply):
-    """Those that it has one vector for."""
+    """Those that it has a good vector for; none, if it lacks one, has one twice, or has vectors of
+    several lengths: then nodes do not use it (embedding_reply.h)."""
     try:
-        data = json.loads(reply)["data"]
-        found = {}
-        for d in data:
-            found.setdefault(d["index"], []).append(numbers(d["embedding"]))
+        said = json.loads(reply)["data"]
+        data = {d["index"]: numbers(d["embedding"]) for d in said}
     except (ValueError, KeyError, TypeError):
         return set()
-    lengths = [len(v[0]) for v in found.values() if v[0]]
-    most = max(lengths, key=lengths.count, default=0)
-    return {text for i, text in enumerate(texts)
-            if len(found.get(i, [])) == 1 and found[i][0] and len(found[i][0]) == most}
+    if len(said) != len(texts) or sorted(data) != list(range(len(texts))) or len(
+            {len(v) for v in data.values() if v is not None}) > 1:
+        return set()
+    good = lambda v: v is not None and any(v) and all(map(math.isfinite, v))
+    return {text for i, text in enumerate(texts) if good(data[i])}
 
 
 class Front(Forwarder):

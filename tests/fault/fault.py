@@ -355,25 +355,32 @@ def check_found(world, people, seekers, every, admin):
 
 
 def check_papers(world, librarian):
-    """All journals are asked for once more, as an admin does who wants what the service refused:
-    then, again, nothing is left to ask the service for."""
-    stores, embedder = world.stores, world.embedder
+    """Without any help papers have their vectors, but for those that the service refused: all
+    journals are asked for once more, as an admin does; then, again, nothing is left to ask it
+    for."""
+    stores, embedder, there = world.stores, world.embedder, librarian.papers
     began = time.monotonic()
     ok(librarian.settle(PAPERS_S), "papers are loaded, and all their units are done",
        *checks_papers.ended(papers.units(stores)))
     note(f"papers are embedded after {time.monotonic() - began:.1f} s")
+    now, space = papers.indexed(stores, embedder), points.space(stores, papers.COLLECTION)
+    none(checks_papers.lacking(there, now, papers.units(stores), librarian.asked),
+         "papers lack vectors only if the service gave none")
+    done = {d: p for d, p in there.items() if (x := now.get(checks_papers.owner(d))) and x.space}
+    none(checks_papers.vectors(done, now, space), "others have those of their present text")
+    ok(librarian.ask_all(PAPERS_S), "all are asked for again, and done")
     during, before = embedder.asked(), papers.indexed(stores, embedder)
     ok(during, "it is known what the service was asked for")
-    ok(librarian.settle(PAPERS_S), "asked for again, they are done again")
+    ok(librarian.ask_all(PAPERS_S), "asked for once more, they are done again")
     none([f"{text[:100]!r}" for c in embedder.asked()[len(during):] for text in c.texts],
          "but not embedded again")
-    there, now, units = librarian.papers, papers.indexed(stores, embedder), papers.units(stores)
+    now, units = papers.indexed(stores, embedder), papers.units(stores)
     ok(now == before, "nor changed")
     none(checks_papers.loaded(there, papers.corpus(stores)), "papers are as they were loaded")
     none(checks_papers.ended(units), "every unit of papers is done")
     none(checks_papers.counts(units, there), "units of papers count what is there")
     none(checks_papers.rows(there, now), "every paper that has a text is indexed once")
-    none(checks_papers.vectors(there, now, points.space(stores, papers.COLLECTION)),
+    none(checks_papers.vectors(there, now, space),
          "papers have the vectors of their present text, and no others")
     none(checks_papers.tagged(there, now), "points and words of papers have their place")
     none(checks_papers.nothing_else(
@@ -395,10 +402,11 @@ def note_papers(world, librarian, calls):
     again, calm = checks_papers.repeats(mine, world.troubled)
     note(f"{len(there)} papers, {sum(map(checks_papers.blank, there))} without a text;"
          f" {librarian.count}")
-    note(f"the service was asked {len(mine)} times for {len(asked)} texts of papers,"
-         f" {len(set(asked))} different; {sum(len(c.texts) - len(c.good) for c in mine)} got no"
-         f" vector; {again} were asked for again after they had one, {len(calm)} of these without"
-         " a fault in between")
+    early = sum(len(c.texts) for c in mine if c.sent < librarian.over)
+    note(f"the service was asked {len(mine)} times for {len(asked)} texts of papers, {early} of"
+         f" them during the faults; {len(set(asked))} are different;"
+         f" {sum(len(c.texts) - len(c.good) for c in mine)} got no vector; {again} were asked for"
+         f" again after they had one, {len(calm)} of these without a fault in between")
     for text, before, c in calm[:10]:
         note(f"  {text[:60]!r} at {before.sent:.2f} to {before.ended:.2f}, with"
              f" {len(before.texts)}, {len(before.good)} of them good, and at {c.sent:.2f}")

@@ -4,6 +4,7 @@ admin has embedded, whatever goes on around them; and what the stores have of th
 No user submits these journals: what a run is over must not change here."""
 import os
 import subprocess
+import time
 import urllib.parse
 
 from caller import Caller
@@ -158,21 +159,27 @@ class Librarian(Caller):
                 self.want_journal(self.random.choice(JOURNALS))
             else:
                 self.want(**{self.random.choice(("changed", "failed")): True})
+        self.over = time.monotonic()
 
     def settle(self, seconds):
-        """The last load, then all journals once more, until nothing is left to do."""
-        wait_for(lambda: self.loaded or self.load(), seconds)
-        for name in JOURNALS:
-            wait_for(lambda: self.want_journal(name), seconds)
-        return self.at_rest(seconds)
+        """The last load, until nothing is left to do of what was asked for before."""
+        return wait_for(lambda: self.loaded or self.load(), seconds) and self.at_rest(seconds)
+
+    def ask_all(self, seconds):
+        """All journals once more, until nothing is left to do."""
+        return all(wait_for(lambda: self.want_journal(name), seconds)
+                   for name in JOURNALS) and self.at_rest(seconds)
 
     def at_rest(self, seconds):
-        over = lambda: not [u for u in units(self.world.stores) if u.state != "completed"]
-        def look():
+        """What was given up, because its node died each time, is asked for again."""
+        def over():
             if any(u.state == "failed" for u in units(self.world.stores)):
                 self.want(failed=True)
-            return over()
-        return wait_for(look, seconds)
+            return not sql(self.world.stores,
+                           "SELECT u.id FROM embedding_unit u JOIN corpus_block b"
+                           " ON b.journal = u.journal AND b.year = u.year"
+                           " WHERE u.state <> 'completed' OR COALESCE(u.digest <> b.digest, 1)")
+        return wait_for(over, seconds)
 
 
 # --- what there is ---

@@ -380,7 +380,7 @@ def paper_world():
     of = lambda doi, *texts: (owner(doi), row(papers[doi], *texts))
     indexed = dict([of("d1", A1), of("d2", f"{A2}\n\n{LONG[0]}", LONG[1]), of("d3", A3)])
     by_block = {("A", 2020, "q"): ["d2", "d1"], ("B", 2021, "q"): ["d3"], ("d1", "", "p1"): ["d1"]}
-    return {"papers": papers, "indexed": indexed,
+    return {"papers": papers, "indexed": indexed, "asked": {"A", "B"},
             "corpus": {d: (p.journal, p.year) for d, p in papers.items()},
             "units": [Unit("A", 2020, 2, "completed", "", 1, 0, 1, 1, 0),
                       Unit("A", 2020, 2, "completed", "", 1, 0, 1, 1, 0),
@@ -400,6 +400,7 @@ def paper_found(change=lambda w: None):
             "counts": checks_papers.counts(w["units"], w["papers"]),
             "rows": checks_papers.rows(w["papers"], w["indexed"]),
             "vectors": checks_papers.vectors(w["papers"], w["indexed"], 9),
+            "lacking": checks_papers.lacking(w["papers"], w["indexed"], w["units"], w["asked"]),
             "tagged": checks_papers.tagged(w["papers"], w["indexed"]),
             "nothing_else": checks_papers.nothing_else(w["papers"], w["owners"]),
             "found": checks_papers.found(w["papers"], w["answers"])}
@@ -423,20 +424,21 @@ WRONG_PAPERS = [
     ("a unit failed", ["ended"], lambda w: unit(w, 0, state="failed")),
     ("a unit counts a paper that has left", ["counts"], lambda w: unit(w, 2, papers=3)),
     ("a unit counts vectors that there are not", ["counts"], lambda w: unit(w, 0, embedded=2)),
-    ("a unit has a paper that was refused", ["counts"],
+    ("a unit has a paper that was refused", ["counts", "lacking"],
      lambda w: unit(w, 0, embedded=0, refused=1)),
+    ("a journal that was asked for has no units", ["lacking"], lambda w: w["asked"].add("C")),
     ("a unit is missing", ["counts"],
      lambda w: (w["units"].pop(0), unit(w, 0, papers=2, done=2, embedded=2))),
-    ("a paper is not indexed", ["rows"], lambda w: w["indexed"].pop(owner("d1"))),
+    ("a paper is not indexed", ["lacking", "rows"], lambda w: w["indexed"].pop(owner("d1"))),
     ("one without a text is", ["rows"], lambda w: w["indexed"].update(
         {owner("d4"): Indexed("d4", "B", 2021, 1, 0)})),
     ("one that was withdrawn is", ["rows"], lambda w: w["indexed"].update(
         {owner("d9"): Indexed("d9", "B", 2021, 1, 0)})),
-    ("a paper is indexed where it was before", ["rows"], lambda w: setattr(at(w, "d1"), "year",
-                                                                            2019)),
+    ("a paper is indexed where it was before", ["rows"],
+     lambda w: setattr(at(w, "d1"), "year", 2019)),
     ("a paper is being removed", ["rows"], lambda w: setattr(at(w, "d1"), "version", -1)),
     ("an owner stands for another", ["rows"], lambda w: setattr(at(w, "d1"), "doi", "d2")),
-    ("a paper has no vectors", ["vectors"], lambda w: at(w, "d1").chunks.clear()),
+    ("a paper has no vectors", ["lacking", "vectors"], lambda w: at(w, "d1").chunks.clear()),
     ("a part is missing", ["vectors"], lambda w: at(w, "d2").chunks.pop(0)),
     ("a part of its end is missing", ["vectors"], lambda w: at(w, "d2").chunks.pop()),
     ("a part is there twice", ["vectors"], lambda w: at(w, "d1").chunks.append(
@@ -449,7 +451,8 @@ WRONG_PAPERS = [
      lambda w: setattr(at(w, "d3").chunks[0], "off", 0.1)),
     ("a vector is of a former model", ["vectors"],
      lambda w: setattr(at(w, "d1").chunks[0], "space", 8)),
-    ("a row is of a former model", ["vectors"], lambda w: setattr(at(w, "d1"), "space", 0)),
+    ("a row is of a former model", ["lacking", "vectors"],
+     lambda w: setattr(at(w, "d1"), "space", 0)),
     ("points have a former year", ["tagged"], lambda w: setattr(at(w, "d1"), "tags", ("A", 2019))),
     ("words have a former journal", ["tagged"],
      lambda w: setattr(at(w, "d1"), "words", ("B", 2020))),
@@ -477,6 +480,14 @@ def _():
     equal(paper_found(), [], "nothing is wrong")
     for name, want, change in WRONG_PAPERS:
         equal(paper_found(change), want, name)
+    w = paper_world()
+    x, block = at(w, "d1"), w["units"][0]
+    x.space, x.chunks, block.embedded, block.refused = 0, [], 0, 1
+    lacking = lambda asked="AB": len(list(checks_papers.lacking(
+        w["papers"], w["indexed"], w["units"], set(asked))))
+    equal(lacking(), 0, "one that was refused has none")
+    x.chunks = [Chunk(9, 0, 1, A1)]
+    equal((lacking(), lacking("B")), (1, 0), "nor may it have former ones")
 
 
 @test("what the service for embeddings is asked for again")
@@ -496,11 +507,11 @@ def _():
         {"data": [{"index": i, "embedding": v} for i, v in data]})))
     good = [(i, vector(1, i)) for i in range(3)]
     equal(usable(*good), ["a", "b", "c"], "a reply is read")
-    for name, bad in (("short", vector(1)), ("NaN", vector(1, float("nan"))), ("none", None),
-                      ("zero", vector(0, 0)), ("no base64", "?")):
+    for name, bad in (("NaN", vector(1, float("nan"))), ("none", None), ("zero", vector(0, 0)),
+                      ("no base64", "?")):
         equal(usable(good[0], (1, bad), good[2]), ["a", "c"], f"a vector that is wrong: {name}")
-    equal((usable(*good[:2]), usable(*good, good[0])), (["a", "b"], ["b", "c"]),
-          "one is missing, or there twice")
+    equal((usable(*good[:2]), usable(*good, good[0]), usable(good[0], (1, vector(1)), good[2])),
+          ([], [], []), "one is missing, there twice, or shorter: none is used")
     equal(embedder.usable(["a"], b"no JSON"), set(), "no reply at all")
     message = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
     equal(embedder.split(message * 2 + message[:-1]),
