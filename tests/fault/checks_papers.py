@@ -130,7 +130,7 @@ def vectors(papers, indexed, space):
         if set(TOKEN.findall(p.text)) != set(TOKEN.findall(got)):
             yield f"{p.doi} says {p.text[:60]!r}, its vectors are of {got[:60]!r}"
         if len(parts) == 1 and got != p.text:
-            yield f"{p.doi} says {p.text!r}, its vector is of {got!r}"
+            yield f"{p.doi} says {p.text[:200]!r}, its vector is of {got[:200]!r}"
         if any(c.off > NEAR for c in x.chunks):
             yield f"{p.doi} has vectors that are not of their texts: {[c.off for c in x.chunks]}"
 
