@@ -91,6 +91,7 @@ class Queue:
     jobs: dict  # id: Job
     users: dict  # uid: number of jobs
     state: dict
+    given: str = ""  # changes when a job is given back at once, or one comes where none waits
 
 
 @dataclass
@@ -417,6 +418,9 @@ def imported(pools, texts):
 
 # --- jobs ---
 
+SHORTEST_DELAY_S = 1.0  # half of the shortest backoff of all kinds: jobs_end.c
+
+
 def queue_sound(q):
     """What is true of a queue at any moment: a job is in one place, and counted for its user."""
     places = Counter([*q.waiting, *q.delays, *q.leases, *q.held, *q.aside])
@@ -429,7 +433,7 @@ def queue_sound(q):
              {i for i, j in q.jobs.items() if j.lease != "-" and i not in q.leases}),
             ("at another place of the line",
              {i for i, score in q.waiting.items() if i in q.jobs and
-              score != q.jobs[i].priority * 2**45 + q.jobs[i].order}),
+              score != place(q.jobs[i])}),
             ("held, and their user is not looked at again",
              {i for i, uid in q.held.items() if uid not in q.probes})):
         if ids:
@@ -459,20 +463,37 @@ def taken(before, after):
             (i not in before.jobs or before.jobs[i].lease != after.jobs[i].lease)}
 
 
-def first_come(samples, troubled):
-    """A job that waits is not overtaken by one that is behind it, but for those that are held.
-    troubled(a, b): jobs may have been given back, to their old place, between these times."""
+def place(job):
+    return job.priority * 2**45 + job.order
+
+
+def in_view(samples, troubled):
+    """Pairs of looks between which no job can have been taken and given back so that it is where,
+    and as, it was before."""
     for before, after in zip(samples, samples[1:]):
-        if before.generation != after.generation or troubled(before.asked, after.told):
-            continue
+        if (before.generation == after.generation and before.given == after.given and
+                after.told - before.asked < SHORTEST_DELAY_S and
+                not troubled(before.asked, after.told)):
+            yield before, after
+
+
+def first_come(samples, troubled):
+    """A job that waits is not overtaken by one that is behind it, but for those that are held. A
+    job may have moved forward before it was taken, by a later version that is more urgent: its
+    place is that of when it was taken. troubled(a, b): jobs may have been given back, to their old
+    place, between these times."""
+    for before, after in in_view(samples, troubled):
+        held = before.probes | after.probes
         left = [i for i, score in before.waiting.items()
                 if after.waiting.get(i) == score and before.jobs[i] == after.jobs[i] and
-                before.jobs[i].uid not in before.probes | after.probes]
-        first = min((before.waiting[i] for i in left), default=None)
-        for i in sorted(taken(before, after) & before.waiting.keys()):
-            if first is not None and before.waiting[i] > first:
-                yield (f"queue {before.name} at {after.told:.2f}: {i} was taken, and"
-                       f" {min(left, key=before.waiting.get)} before it waits")
+                before.jobs[i].uid not in held]
+        first = min(left, key=before.waiting.get, default=None)
+        for i in sorted(taken(before, after)):
+            if (first is not None and after.jobs[i].uid not in held and
+                    place(after.jobs[i]) > before.waiting[first]):
+                yield (f"queue {before.name} at {after.told:.2f}: {i} was taken at"
+                       f" {place(after.jobs[i])}, and {first} before it waits at"
+                       f" {before.waiting[first]}")
 
 
 def pauses_kept(samples, paused):

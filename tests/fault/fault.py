@@ -19,17 +19,21 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
 import checks
 import checks_extract
+import checks_papers
 import checks_posts
 import disk
 import extracts
 import files
 import harness
+import papers
 import plans
+import points
 import pools
 import posters
 import queues
 import schedule
 import snapshot
+from embedder import Embedder
 from harness import equal, note, ok, redis_link, run, run_tests, sql, test, wait_for
 from people import Extractor, Person, Plan, Planner, Poster
 from sim import certificate
@@ -54,6 +58,8 @@ ADMIN_PAUSE_S = 3  # between two pauses of a queue
 QUEUE_LOOK_S = 0.1
 ASKS = 2  # about a document, on average, at most
 QUEUES_S = 20  # until they are empty: a lease may have to end
+PAPERS_S = 90  # until papers are loaded and embedded: units wait longer with each try
+LIKE_PAPERS = 10
 SEEN_S = 20  # until all indexes have what MySQL has
 ASKED_ABOUT = 15  # posts that are searched for by each user, in the end: so many a minute allows
 TOLD_S = 20  # until Redis has heard of what became of plans, and webhooks of tasks
@@ -219,8 +225,11 @@ def check_queues(world, admin, watcher):
     link = redis_link(world.stores)
     none((line for name in queues.QUEUES for line in checks.queue_empty(queues.look(link, name))),
          "nothing is left in a queue")
+    order = sum(len(checks.taken(*pair)) for samples in watcher.samples.values()
+                for pair in checks.in_view(samples, world.troubled))
     note(f"queues were looked at {watcher.looks} times, {len(every)} of them differ; at most "
-         f"{max((len(q.jobs) for q in every), default=0)} jobs at once; "
+         f"{max((len(q.jobs) for q in every), default=0)} jobs at once; the order of {order} was"
+         f" seen; "
          f"{len(admin.paused)} pauses; {sum(bool(q.held) for q in every)} times some were held")
 
 
@@ -306,21 +315,26 @@ def check_posts(world, people, seekers):
     every = posters.posts(stores, world.embedder)
     none(checks_posts.ended(every), "every post is embedded, and nothing is left to do")
     none(checks_posts.written(every, known, unclear), "posts are as their writers know them")
-    none(checks_posts.vectors(every, posters.space(stores)),
+    none(checks_posts.vectors(every, points.space(stores, posters.COLLECTION)),
          "posts have the vectors of their last content, and no others")
-    none(checks_posts.nothing_else(every, posters.owners(stores)),
+    none(checks_posts.nothing_else(
+        every, points.owners(stores, posters.COLLECTION, posters.WORDS)),
          "nothing is left of posts that are gone")
     none(checks_posts.tagged(every), "points and words have the last title and visibility")
     none(checks_posts.paid(every, posters.payments(stores), known, unclear),
          "posts are paid for once, and not oftener than their writers wished")
     none(checks_posts.reserved(every, posters.reserved(stores)), "nothing is reserved for posts")
-    counted = lambda: {s.port: posters.counted(s) for s in world.servers}
-    same = lambda: not list(checks_posts.stores(
-        posters.store_rows(stores), posters.store_points(stores), counted()))
-    wait_for(same, SEEN_S)
-    none(checks_posts.stores(posters.store_rows(stores), posters.store_points(stores), counted()),
-         "every index has all changes, and all points")
+    check_indexes(world, posters.COLLECTION, "every index of posts")
     return every, seekers
+
+
+def check_indexes(world, collection, what):
+    stores = world.stores
+    wrong = lambda: list(checks_posts.stores(
+        points.store_rows(stores, collection), points.store_points(stores, collection),
+        {s.port: points.counted(s, collection) for s in world.servers}))
+    wait_for(lambda: not wrong(), SEEN_S)
+    none(wrong(), f"{what} has all changes, and all points")
 
 
 def check_found(world, people, seekers, every, admin):
@@ -338,6 +352,64 @@ def check_found(world, people, seekers, every, admin):
          f" {sum(len(c) for c in posters.payments(world.stores).values())} payments;"
          f" others looked {sum(s.looks for s in seekers)} times for what is hidden, and found"
          f" {sum(s.hits for s in seekers)} things")
+
+
+def check_papers(world, librarian):
+    """Without any help papers have their vectors, but for those that the service refused: all
+    journals are asked for once more, as an admin does; then, again, nothing is left to ask it
+    for."""
+    stores, embedder, there = world.stores, world.embedder, librarian.papers
+    began = time.monotonic()
+    ok(librarian.settle(PAPERS_S), "papers are loaded, and all their units are done",
+       *checks_papers.ended(papers.units(stores)))
+    note(f"papers are embedded after {time.monotonic() - began:.1f} s")
+    now, space = papers.indexed(stores, embedder), points.space(stores, papers.COLLECTION)
+    none(checks_papers.lacking(there, now, papers.units(stores), librarian.asked),
+         "papers lack vectors only if the service gave none")
+    done = {d: p for d, p in there.items() if (x := now.get(checks_papers.owner(d))) and x.space}
+    none(checks_papers.vectors(done, now, space), "others have those of their present text")
+    ok(librarian.ask_all(PAPERS_S), "all are asked for again, and done")
+    during, before = embedder.asked(), papers.indexed(stores, embedder)
+    ok(during, "it is known what the service was asked for")
+    ok(librarian.ask_all(PAPERS_S), "asked for once more, they are done again")
+    none([f"{text[:100]!r}" for c in embedder.asked()[len(during):] for text in c.texts],
+         "but not embedded again")
+    now, units = papers.indexed(stores, embedder), papers.units(stores)
+    ok(now == before, "nor changed")
+    none(checks_papers.loaded(there, papers.corpus(stores)), "papers are as they were loaded")
+    none(checks_papers.ended(units), "every unit of papers is done")
+    none(checks_papers.counts(units, there), "units of papers count what is there")
+    none(checks_papers.rows(there, now), "every paper that has a text is indexed once")
+    none(checks_papers.vectors(there, now, space),
+         "papers have the vectors of their present text, and no others")
+    none(checks_papers.tagged(there, now), "points and words of papers have their place")
+    none(checks_papers.nothing_else(
+        there, points.owners(stores, papers.COLLECTION, papers.WORDS)),
+         "nothing is left of papers that are gone")
+    check_indexes(world, papers.COLLECTION, "every index of papers")
+    none(checks_papers.found(there, papers.answers(
+        world.servers, librarian.token, there, librarian.random, LIKE_PAPERS)),
+         "searches find the papers that are there, on every machine, and nothing else")
+    note_papers(world, librarian, during)
+
+
+def note_papers(world, librarian, calls):
+    there = librarian.papers.values()
+    mine = [checks_papers.Call(c.sent, c.ended, *(type(x)(
+        t for t in x if checks_papers.TOKEN.search(t)) for x in (c.texts, c.good))) for c in calls]
+    mine = [c for c in mine if c.texts]
+    asked = [t for c in mine for t in c.texts]
+    again, calm = checks_papers.repeats(mine, world.troubled)
+    note(f"{len(there)} papers, {sum(map(checks_papers.blank, there))} without a text;"
+         f" {librarian.count}")
+    early = sum(len(c.texts) for c in mine if c.sent < librarian.over)
+    note(f"the service was asked {len(mine)} times for {len(asked)} texts of papers, {early} of"
+         f" them during the faults; {len(set(asked))} are different;"
+         f" {sum(len(c.texts) - len(c.good) for c in mine)} got no vector; {again} were asked for"
+         f" again after they had one, {len(calm)} of these without a fault in between")
+    for text, before, c in calm[:10]:
+        note(f"  {text[:60]!r} at {before.sent:.2f} to {before.ended:.2f}, with"
+             f" {len(before.texts)}, {len(before.good)} of them good, and at {c.sent:.2f}")
 
 
 def note_pools(now, answers, cut, losses, stock, troubled):
@@ -440,8 +512,8 @@ def chaos_and_people(opts, world, corpus, events):
 
 
 class Others:
-    """Besides people: programs that take items out of pools, what puts them in, an admin, and
-    users who look for hidden posts."""
+    """Besides people: programs that take items out of pools, what puts them in, admins, and users
+    who look for hidden posts."""
 
     def __init__(self, opts, world, people, events):
         pools.put(world.stores)
@@ -458,7 +530,9 @@ class Others:
                         for name in SEEKERS]
         for s in self.seekers:
             s.log_in()
-        self.callers = [*self.programs, self.stock, self.admin, *self.seekers]
+        self.librarian = papers.Librarian(world, opts.seed, events)
+        self.librarian.prepare(self.admin.token)
+        self.callers = [*self.programs, self.stock, self.admin, *self.seekers, self.librarian]
 
 
 def suite(opts):
@@ -467,11 +541,12 @@ def suite(opts):
         users = PEOPLE | PLANNER | EXTRACTORS | POSTERS | SEEKERS
         stores = stack.enter_context(Stores(SAMPLE, users, small_disks=disk.separate()))
         sim = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL, EXTRACT_FAULT))
-        embedder = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL, embed_fault=EMBED_FAULT))
+        embedder = stack.enter_context(
+            Embedder(opts.seed, AI_MS, AI_FAIL, embed_fault=EMBED_FAULT))
         trusted = certificate("hook")
         hook = stack.enter_context(extracts.Hook(trusted, random.Random(f"{opts.seed} hook")))
         settings = {**plans.LIMITS, **extracts.SETTINGS, **posters.SETTINGS,
-                    "MILLRACE_AI_EMBEDDING_URL": f"http://127.0.0.1:{embedder.port}/v1",
+                    "MILLRACE_AI_EMBEDDING_URL": embedder.url,
                     "MILLRACE_WEBHOOK_ALLOW": "127.0.0.0/8",
                     "MILLRACE_WEBHOOK_CA_FILE": trusted[0]}
         servers = [stack.enter_context(Server(stores, sim, **settings)) for _ in range(2)]
@@ -493,10 +568,11 @@ def suite(opts):
             embedder.start("--fail", "0")
             every, seekers = check_posts(world, people, others.seekers)
             check_found(world, people, seekers, every, others.admin)
+            check_papers(world, others.librarian)
             check_queues(world, others.admin, others.watcher)
             check_pools(world, others.programs, others.stock)
             audit(stores)
-            callers = [*people, *others.programs, others.admin, *others.seekers]
+            callers = [*people, *others.programs, others.admin, others.librarian, *others.seekers]
             none([line for p in callers for line in p.problems],
                  "users were answered as they may be")
             tell(world, runs, moves, callers, watcher, chaos, documents)

@@ -1,20 +1,20 @@
 """Posts that users write, change, hide, delete and have embedded, whatever goes on around them;
 others, who look for what is hidden; and what the stores have of them in the end."""
-import base64
 import json
 import re
-import struct
 import threading
 import time
 import urllib.parse
 
 import checks_posts
 from caller import Caller, Reply
-from checks_posts import Chunk, Known, Post, by_post
-from harness import Client, http, sql, wait_for
+from checks_posts import Known, Post
+from harness import http, sql, wait_for
+from points import Eyes, chunks, decoded
 from stores import PASSWORD
 
 PRICE = 100  # cents
+COLLECTION, WORDS = "blog_posts", "post_words"
 SETTINGS = {"MILLRACE_EMBEDDING_POST_PRICE": str(PRICE // 100),
             **{f"MILLRACE_LIMIT_EMBEDDING_{span}": "0" for span in ("MINUTE", "DAY", "MONTH")}}
 POSTS_MAX = 30  # of one user: what is like a post is one page
@@ -283,10 +283,6 @@ class Seeker(Caller):
 
 # --- the end ---
 
-def decoded(text):
-    return base64.b64decode(text).decode()
-
-
 def payments(stores):
     """{id of a payment: cents of each}"""
     found = {}
@@ -313,34 +309,8 @@ def reserved(stores):
     return [row[0] for row in sql(stores, "SELECT id FROM job_reserve WHERE queue = 'embedding'")]
 
 
-def made(embedder, texts):
-    """What the service makes of them, when it does nothing wrong any more."""
-    body = json.dumps({"model": "default", "input": texts}).encode()
-    r = http(embedder.port, "/v1/embeddings", method="POST", body=body,
-             headers=["Content-Type: application/json", "Authorization: Bearer sk-1"])
-    assert r.status == 200, r
-    return [d["embedding"] for d in sorted(json.loads(r.body)["data"], key=lambda d: d["index"])]
-
-
-def chunks(stores, embedder):
-    """{post: [Chunk]}"""
-    rows = [(int(post), Chunk(int(space), int(part), int(version), decoded(text)),
-             bytes.fromhex(vector)) for post, space, part, version, text, vector in sql(
-                 stores, "SELECT v.owner, v.space, v.part, v.version,"
-                 " REPLACE(TO_BASE64(v.text), '\\n', ''), HEX(v.vector) FROM point_vector v"
-                 " JOIN vector_space s ON s.number = v.space"
-                 " WHERE s.collection = 'blog_posts' ORDER BY v.owner, v.part")]
-    for at in range(0, len(rows), 64):
-        some = rows[at:at + 64]
-        for (_, chunk, raw), want in zip(some, made(embedder, [c.text for _, c, _ in some])):
-            got = struct.unpack(f"<{len(raw) // 4}f", raw)
-            chunk.off = (max(abs(a - b) for a, b in zip(got, want)) if len(got) == len(want)
-                         else 1.0)
-    return by_post((post, chunk) for post, chunk, _ in rows)
-
-
 def posts(stores, embedder):
-    there = chunks(stores, embedder)
+    there = chunks(stores, embedder, COLLECTION)
     tags = {int(i): (decoded(title), flags == "1") for i, title, flags in sql(
         stores, "SELECT owner, REPLACE(TO_BASE64(COALESCE(title, '')), '\\n', ''), flags & 1"
         " FROM point_owner WHERE collection = 'blog_posts'")}
@@ -358,69 +328,6 @@ def posts(stores, embedder):
                           due == "1", int(space), deleted == "1", there.get(int(i), []),
                           tags.get(int(i)), words.get(int(i))))
     return found
-
-
-def owners(stores):
-    """{table: posts that it has something of}"""
-    ask = {"point_vector": "SELECT DISTINCT v.owner FROM point_vector v JOIN vector_space s"
-                           " ON s.number = v.space WHERE s.collection = 'blog_posts'",
-           "point_owner": "SELECT owner FROM point_owner WHERE collection = 'blog_posts'",
-           "post_words": "SELECT owner FROM post_words"}
-    return {table: {int(i) for (i,) in sql(stores, statement)}
-            for table, statement in ask.items()}
-
-
-def space(stores):
-    """That searches use."""
-    rows = sql(stores, "SELECT number FROM vector_space WHERE collection = 'blog_posts'"
-                       " AND active = 1 AND alive = 1")
-    return int(rows[0][0]) if rows else 0
-
-
-def store_rows(stores):
-    return [(place, int(space), int(applied), int(head), complete == "1")
-            for place, space, applied, head, complete in sql(
-                stores, "SELECT v.place, v.space, v.applied, c.number, v.cursor_owner IS NULL"
-                " FROM vector_store v JOIN vector_space s ON s.number = v.space"
-                " JOIN vector_collection c ON c.name = s.collection"
-                " WHERE s.collection = 'blog_posts' AND s.alive = 1")]
-
-
-def store_points(stores):
-    return {int(space): int(count) for space, count in sql(
-        stores, "SELECT v.space, COUNT(*) FROM point_vector v JOIN vector_space s"
-        " ON s.number = v.space WHERE s.collection = 'blog_posts' GROUP BY v.space")}
-
-
-def counted(server):
-    """Points in the index of a server, by its metrics."""
-    for line in http(server.port, "/metrics").body.decode().splitlines():
-        if line.startswith('millrace_vectors_points{collection="blog_posts"'):
-            return int(float(line.rpartition(" ")[2]))
-    return None
-
-
-class Eyes:
-    """Someone who looks at one server, at the end."""
-
-    def __init__(self, server, token):
-        self.server, self.token = server, token
-
-    def get(self, path):
-        c = Client(self.server.port, timeout=20)
-        try:
-            r = c.request(path, headers=[f"Authorization: Bearer {self.token}"])
-            return r.status, json.loads(r.body)
-        finally:
-            c.close()
-
-    def search(self, path, reasons):
-        status, body = self.get(path)
-        if status not in (200, 404):
-            reasons.add(f"{status} {body}")
-        elif status == 200 and body["reason"]:
-            reasons.add(body["reason"])
-        return [h["id"] for h in body.get("hits", [])]
 
 
 def answers(servers, who, posts, most):

@@ -10,7 +10,7 @@ from harness import http, redis_link, sql
 
 # name: key of those that wait
 QUEUES = {"download": "download_queue", "plan": "jobs:plan", "extract": "jobs:extract",
-          "embedding": "jobs:embedding"}
+          "embedding": "jobs:embedding", "papers": "jobs:papers"}
 LOOK = """
 local found = {redis.call('TIME')}
 for i = 1, 6 do
@@ -19,9 +19,10 @@ end
 for i = 7, 9 do
     found[#found + 1] = redis.call('HGETALL', KEYS[i])
 end
+found[#found + 1] = redis.call('XREVRANGE', KEYS[10], '+', '-', 'COUNT', 1)
 found[#found + 1] = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 return found"""
-PARTS = ("delays", "leases", "held", "probes", "aside", "info", "users", "state")
+PARTS = ("delays", "leases", "held", "probes", "aside", "info", "users", "state", "wake")
 
 
 def keys(name):
@@ -35,15 +36,15 @@ def pairs(flat):
 def look(link, name):
     """A queue at one moment."""
     before = time.monotonic()
-    found = link("EVAL", LOOK, 9, *keys(name))
+    found = link("EVAL", LOOK, 10, *keys(name))
     waiting, delays, leases, held, probes, aside, info, users, state = map(pairs, found[1:10])
     jobs = {i: Job(*(int(w) for w in text.split()[:6]), *text.split()[6:])
             for i, text in info.items()}
-    return Queue(name, before, time.monotonic(), found[10].decode(),
+    return Queue(name, before, time.monotonic(), found[11].decode(),
                  {i: int(float(score)) for i, score in waiting.items()}, set(delays), set(leases),
                  {member[17:]: int(float(uid)) for member, uid in held.items()},
                  {int(uid) for uid in probes}, set(aside), jobs,
-                 {int(u): int(n) for u, n in users.items()}, state)
+                 {int(u): int(n) for u, n in users.items()}, state, str(found[10]))
 
 
 class QueueWatcher(threading.Thread):

@@ -306,8 +306,9 @@ class World:
             say(f"{'useless' if a < 0.5 else 'away'} for {1 + 4 * b:.1f} s")
 
     def index(self, a, b, say):
-        """The file of the embedded index of one machine is cut, spoiled, emptied or deleted."""
-        files = sorted(glob.glob(f"{self.pick(a).data}/vectors/blog_posts-*.index"))
+        """The file of an embedded index of one machine is cut, spoiled, emptied or deleted."""
+        which = ("blog_posts", "papers")[int(8 * b) % 2]
+        files = sorted(glob.glob(f"{self.pick(a).data}/vectors/{which}-*.index"))
         how = ("cut", "spoiled", "emptied", "deleted")[int(4 * b)]
         for path in files:
             with contextlib.suppress(OSError):

@@ -3,35 +3,23 @@
 #ifndef APP_EMBED_PAPER_PAPER_FIXTURE_H
 #define APP_EMBED_PAPER_PAPER_FIXTURE_H
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "app/embed/paper/papers_private.h"
-#include "base/log.h"
 #include "corpus/paper.h"
 #include "engine/papers/block.h"
-#include "engine/setup/config.h"
-#include "engine/setup/schema.h"
 #include "engine/store/keys.h"
-#include "tests/mariadb.h"
-#include "tests/role.h"
-#include "tests/store.h"
-#include "tests/tap.h"
+#include "tests/node.h"
 
 #define POINTS_MAX 4000
 #define CORPUS_MAX 4000
 #define JOURNAL    "NATURE"
 #define BATCH      64 /* texts: as the settings have it */
 
-static struct mariadb server;
-static struct store_redis store;
-static struct metrics *metrics;
-static struct arena forever;
-static struct config config;
-
 struct world {
     struct group links, tasks;
     struct node node;
+    struct runs runs;
     struct papers *papers;
 };
 static struct world world;
@@ -204,11 +192,6 @@ static inline int die(struct task *t, const char *step)
 
 /* --- the world --- */
 
-static inline void pause_ms(struct task *t, int64_t ms)
-{
-    check(task_sleep(t, ms) == 0);
-}
-
 static inline void sql_do(struct task *t, const char *statement)
 {
     int err = sql_call(t, w->node.sql, NULL, statement);
@@ -239,67 +222,29 @@ static inline void made_up_store(struct papers *p)
     p->kind.lease_ms = 2000;
 }
 
+static inline struct test_node world_node(void)
+{
+    return (struct test_node){&w->node, &w->links, &w->tasks, &w->runs};
+}
+
 static inline void open_world(struct task *t)
 {
-    *w = (struct world){.node = {.loop = task_loop(t), .metrics = metrics, .config = &config}};
+    struct test_node x = world_node();
     struct node *n = &w->node;
-    group_init(&w->links, task_loop(t));
-    group_init(&w->tasks, task_loop(t));
-    n->group = &w->tasks;
-    n->redis = redis_open(
-        &w->links, &(struct redis_options){.url = store.url_unix, .name = "hot", .quiet = true});
-    n->sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url, .quiet = true});
+    node_open(t, &x);
     n->blocks =
         blocks_new(&(struct blocks_options){.redis = n->redis, .sql = n->sql, .metrics = metrics});
-    n->jobs = jobs_new(&(struct jobs_options){.redis = n->redis,
-                                              .sql = n->sql,
-                                              .metrics = metrics,
-                                              .incarnation = loop_random(task_loop(t))});
     n->papers = w->papers = papers_new(n);
     made_up_store(w->papers);
 }
 
 static inline void close_world(struct task *t)
 {
-    struct node *n = &w->node;
-    group_cancel(&w->tasks);
-    check(group_join(t, &w->tasks) == 0);
-    jobs_free(n->jobs);
+    struct test_node x = world_node();
+    node_end(t, &x);
     papers_free(w->papers);
-    blocks_free(n->blocks);
-    sql_pool_free(n->sql);
-    redis_close(n->redis);
-    check(group_join(t, &w->links) == 0);
-}
-
-static inline void make_tables(struct task *t, void *arg)
-{
-    (void)arg;
-    struct schema_report r;
-    struct sql_pool *sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
-    check(schema_migrate(t, sql, &r) == 0);
-    sql_pool_free(sql);
-}
-
-static inline void start_stores(void)
-{
-    const char *why = "";
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    arena_init(&forever);
-    check(config_parse(&forever, "test", STR_NULL, NULL, &config, &why) == 0);
-    metrics = metrics_open(-1, 1, 0);
-    mariadb_start(&server, NULL);
-    store_redis_start(&store, NULL);
-    tap_task(make_tables, NULL, true);
-}
-
-static inline int stop_stores(void)
-{
-    store_redis_stop(&store);
-    mariadb_release(&server);
-    metrics_close(metrics);
-    arena_release(&forever);
-    return tap_done();
+    blocks_free(w->node.blocks);
+    node_release(t, &x);
 }
 
 /* --- the corpus --- */

@@ -3,33 +3,16 @@
 #ifndef APP_EMBED_POST_POST_FIXTURE_H
 #define APP_EMBED_POST_POST_FIXTURE_H
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "app/embed/post/posts_private.h"
-#include "base/log.h"
 #include "corpus/prose/markdown.h"
 #include "engine/jobs/pay.h"
-#include "engine/money/ledger.h"
 #include "engine/runs/reserve.h"
-#include "engine/runs/run.h"
-#include "engine/setup/config.h"
-#include "engine/setup/schema.h"
-#include "engine/store/amount.h"
-#include "engine/store/cache.h"
 #include "engine/store/keys.h"
-#include "tests/mariadb.h"
-#include "tests/role.h"
-#include "tests/store.h"
-#include "tests/tap.h"
+#include "tests/node.h"
 
 #define OWNERS_MAX 64
-
-static struct mariadb server;
-static struct store_redis store;
-static struct metrics *metrics;
-static struct arena forever;
-static struct config config;
 
 struct world {
     struct group links, tasks;
@@ -185,11 +168,6 @@ static inline int die(struct task *t, const char *after)
 
 /* --- the world --- */
 
-static inline void pause_ms(struct task *t, int64_t ms)
-{
-    check(task_sleep(t, ms) == 0);
-}
-
 static inline void sql_do(struct task *t, const char *statement)
 {
     int err = sql_call(t, w->node.sql, NULL, statement);
@@ -210,20 +188,7 @@ static inline int64_t sql_number(struct task *t, const char *statement, int64_t 
 
 static inline int64_t add_user(struct task *t, int64_t cents)
 {
-    static int names;
-    struct sql_rows r;
-    struct str name = str_printf(task_arena(t), "user%d", names++);
-    check(sql_call(t, w->node.sql, &r,
-                   "INSERT INTO user_info (username, username_folded, password, balance, move_no,"
-                   " permission) VALUES (?, ?, '', ?, 1, 5)",
-                   sql_text(name), sql_text(name),
-                   sql_text(amount_decimal(task_arena(t), cents))) == 0);
-    int64_t id = (int64_t)r.insert_id;
-    check(sql_call(t, w->node.sql, NULL,
-                   "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
-                   " VALUES (?, 'mysql', 1, 'opening', ?, UTC_TIMESTAMP(3))",
-                   sql_int(id), sql_int(cents)) == 0);
-    return id;
+    return node_user(t, w->node.sql, cents);
 }
 
 static inline void made_up_store(struct posts *p)
@@ -241,81 +206,34 @@ static inline void made_up_store(struct posts *p)
     p->kind.calls_ai = false; /* what claims do is tested with them */
 }
 
+static inline struct test_node world_node(void)
+{
+    return (struct test_node){&w->node, &w->links, &w->tasks, &w->runs};
+}
+
+static inline void make_words(struct task *t)
+{
+    check(sql_call(t, w->node.sql, NULL,
+                   "CREATE TABLE IF NOT EXISTS made_up_words (owner BIGINT PRIMARY KEY, title TEXT,"
+                   " text MEDIUMTEXT, flags INT) DEFAULT CHARSET=utf8mb4") == 0);
+}
+
 static inline void open_world(struct task *t)
 {
-    *w = (struct world){.node = {.loop = task_loop(t), .metrics = metrics, .config = &config}};
-    struct node *n = &w->node;
-    group_init(&w->links, task_loop(t));
-    group_init(&w->tasks, task_loop(t));
-    n->group = &w->tasks;
-    n->redis = redis_open(
-        &w->links, &(struct redis_options){.url = store.url_unix, .name = "hot", .quiet = true});
-    n->sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url, .quiet = true});
-    n->cache = cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql});
-    n->ledger = ledger_new(&(struct ledger_options){.redis = n->redis,
-                                                    .sql = n->sql,
-                                                    .cache = n->cache,
-                                                    .metrics = metrics,
-                                                    .group = n->group});
-    n->jobs = jobs_new(&(struct jobs_options){.redis = n->redis,
-                                              .sql = n->sql,
-                                              .metrics = metrics,
-                                              .incarnation = loop_random(task_loop(t))});
-    w->runs =
-        (struct runs){.redis = n->redis, .sql = n->sql, .cache = n->cache, .ledger = n->ledger};
-    n->runs = &w->runs;
-    n->posts = w->posts = posts_new(n);
+    struct test_node x = world_node();
+    node_open(t, &x);
+    make_words(t);
+    w->node.posts = w->posts = posts_new(&w->node);
     made_up_store(w->posts);
-    role_in(&w->tasks, cache_role, n->cache, 10);
-    while (!cache_trusts_redis(n->cache))
-        pause_ms(t, 2);
+    node_trust(t, &x);
 }
 
 static inline void close_world(struct task *t)
 {
-    struct node *n = &w->node;
-    group_cancel(&w->tasks);
-    check(group_join(t, &w->tasks) == 0);
-    jobs_free(n->jobs);
+    struct test_node x = world_node();
+    node_end(t, &x);
     posts_free(w->posts);
-    ledger_free(n->ledger);
-    cache_free(n->cache);
-    sql_pool_free(n->sql);
-    redis_close(n->redis);
-    check(group_join(t, &w->links) == 0);
-}
-
-static inline void make_tables(struct task *t, void *arg)
-{
-    (void)arg;
-    struct schema_report r;
-    struct sql_pool *sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
-    check(schema_migrate(t, sql, &r) == 0);
-    check(sql_call(t, sql, NULL,
-                   "CREATE TABLE made_up_words (owner BIGINT PRIMARY KEY, title TEXT, text"
-                   " MEDIUMTEXT, flags INT) DEFAULT CHARSET=utf8mb4") == 0);
-    sql_pool_free(sql);
-}
-
-static inline void start_stores(void)
-{
-    const char *why = "";
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    arena_init(&forever);
-    check(config_parse(&forever, "test", STR_NULL, NULL, &config, &why) == 0);
-    metrics = metrics_open(-1, 1, 0);
-    mariadb_start(&server, NULL);
-    store_redis_start(&store, NULL);
-    tap_task(make_tables, NULL, true);
-}
-
-static inline int stop_stores(void)
-{
-    store_redis_stop(&store);
-    mariadb_release(&server);
-    metrics_close(metrics);
-    arena_release(&forever);
-    return tap_done();
+    node_release(t, &x);
 }
 
 /* --- what tests do --- */

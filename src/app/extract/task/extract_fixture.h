@@ -2,34 +2,19 @@
 #ifndef APP_EXTRACT_TASK_EXTRACT_FIXTURE_H
 #define APP_EXTRACT_TASK_EXTRACT_FIXTURE_H
 
-#include <stdio.h>
-
 #include "app/extract/document.h"
 #include "app/extract/task/extract_private.h"
 #include "app/extract/template_store.h"
-#include "base/log.h"
 #include "engine/jobs/pay.h"
-#include "engine/money/ledger.h"
 #include "engine/runs/reserve.h"
-#include "engine/setup/config.h"
-#include "engine/setup/schema.h"
 #include "engine/store/keys.h"
-#include "tests/mariadb.h"
-#include "tests/role.h"
-#include "tests/store.h"
-#include "tests/tap.h"
+#include "tests/node.h"
 
 #define PRICE         10
 #define DOCUMENTS_HAD 20
 #define FIELDS                                                                                     \
     "[{\"name\":\"dose\",\"type\":\"text\"},"                                                      \
     "{\"name\":\"outcome\",\"type\":\"text\"}]"
-
-static struct mariadb server;
-static struct store_redis store;
-static struct metrics *metrics;
-static struct arena forever;
-static struct config config;
 
 struct world {
     struct group links, tasks;
@@ -42,11 +27,6 @@ struct world {
 };
 static struct world world;
 static struct world *const w = &world;
-
-static inline void pause_ms(struct task *t, int64_t ms)
-{
-    check(task_sleep(t, ms) == 0);
-}
 
 static inline struct str sql_word(struct task *t, const char *statement, struct sql_value value)
 {
@@ -70,102 +50,38 @@ static inline void sql_do(struct task *t, const char *statement, struct sql_valu
 
 /* --- a node --- */
 
+static inline struct test_node world_node(void)
+{
+    return (struct test_node){&w->node, &w->links, &w->tasks, &w->runs};
+}
+
 static inline void open_node(struct task *t)
 {
+    struct test_node x = world_node();
     struct node *n = &w->node;
-    *n = (struct node){.loop = task_loop(t), .metrics = metrics, .config = &config};
-    group_init(&w->links, task_loop(t));
-    group_init(&w->tasks, task_loop(t));
-    n->group = &w->tasks;
-    n->redis = redis_open(
-        &w->links, &(struct redis_options){.url = store.url_unix, .name = "hot", .quiet = true});
-    n->sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url, .quiet = true});
-    n->cache = cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql});
-    n->ledger = ledger_new(&(struct ledger_options){.redis = n->redis,
-                                                    .sql = n->sql,
-                                                    .cache = n->cache,
-                                                    .metrics = metrics,
-                                                    .group = n->group});
-    n->jobs = jobs_new(&(struct jobs_options){.redis = n->redis,
-                                              .sql = n->sql,
-                                              .metrics = metrics,
-                                              .incarnation = loop_random(task_loop(t))});
-    w->runs =
-        (struct runs){.redis = n->redis, .sql = n->sql, .cache = n->cache, .ledger = n->ledger};
-    n->runs = &w->runs;
+    node_open(t, &x);
+    config.extract_document_cents = PRICE;
     n->documents = documents_new(n);
     n->extract = w->extract = extract_new(n);
     w->extract->kind.calls_ai = false; /* what claims do is tested with them */
     w->extract->kind.backoff_ms = 10;
-    role_in(&w->tasks, cache_role, n->cache, 10);
-    while (!cache_trusts_redis(n->cache))
-        pause_ms(t, 2);
+    node_trust(t, &x);
 }
 
 static inline void close_node(struct task *t)
 {
-    struct node *n = &w->node;
-    group_cancel(&w->tasks);
-    check(group_join(t, &w->tasks) == 0);
-    jobs_free(n->jobs);
+    struct test_node x = world_node();
+    node_end(t, &x);
     extract_free(w->extract);
-    documents_free(n->documents);
-    ledger_free(n->ledger);
-    cache_free(n->cache);
-    sql_pool_free(n->sql);
-    redis_close(n->redis);
-    check(group_join(t, &w->links) == 0);
-}
-
-static inline void make_tables(struct task *t, void *arg)
-{
-    (void)arg;
-    struct schema_report r;
-    struct sql_pool *sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
-    check(schema_migrate(t, sql, &r) == 0);
-    sql_pool_free(sql);
-}
-
-static inline void start_stores(void)
-{
-    const char *why = "";
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    arena_init(&forever);
-    check(config_parse(&forever, "test", STR_NULL, NULL, &config, &why) == 0);
-    config.extract_document_cents = PRICE;
-    metrics = metrics_open(-1, 1, 0);
-    mariadb_start(&server, NULL);
-    store_redis_start(&store, NULL);
-    tap_task(make_tables, NULL, true);
-}
-
-static inline int stop_stores(void)
-{
-    store_redis_stop(&store);
-    mariadb_release(&server);
-    metrics_close(metrics);
-    arena_release(&forever);
-    return tap_done();
+    documents_free(w->node.documents);
+    node_release(t, &x);
 }
 
 /* --- what a user has --- */
 
 static inline int64_t add_user(struct task *t, int64_t cents)
 {
-    static int names;
-    struct sql_rows r;
-    struct str name = str_printf(task_arena(t), "user%d", names++);
-    check(sql_call(t, w->node.sql, &r,
-                   "INSERT INTO user_info (username, username_folded, password, balance, move_no,"
-                   " permission) VALUES (?, ?, '', ?, 1, 5)",
-                   sql_text(name), sql_text(name),
-                   sql_text(amount_decimal(task_arena(t), cents))) == 0);
-    int64_t uid = (int64_t)r.insert_id;
-    check(sql_call(t, w->node.sql, NULL,
-                   "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
-                   " VALUES (?, 'mysql', 1, 'opening', ?, UTC_TIMESTAMP(3))",
-                   sql_int(uid), sql_int(cents)) == 0);
-    return uid;
+    return node_user(t, w->node.sql, cents);
 }
 
 static inline struct str add_document(struct task *t, int64_t uid, int n, struct str text)
