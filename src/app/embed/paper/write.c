@@ -140,6 +140,7 @@ static bool is_as_read(const struct sql_rows *r, const struct paper_as_read *x)
     return false;
 }
 
+/* By the key, whatever the table's size: a scan would lock the rows of all other papers, too. */
 int paper_fence_may(struct task *t, struct sql *c, void *arg, bool *may)
 {
     const struct papers_as_read *x = arg;
@@ -147,10 +148,11 @@ int paper_fence_may(struct task *t, struct sql *c, void *arg, bool *may)
     struct sql_rows r;
     for (size_t i = 0; i < x->count; i++)
         owners[i] = x->list[i].owner;
-    int err = sql_on_list(t, c,
-                          "SELECT owner, version, journal, year FROM embedding_paper"
-                          " WHERE owner IN",
-                          " FOR UPDATE", NULL, 0, owners, x->count, &r);
+    int err = sql_on_list(
+        t, c,
+        "SELECT owner, version, journal, year FROM embedding_paper FORCE INDEX (PRIMARY)"
+        " WHERE owner IN",
+        " FOR UPDATE", NULL, 0, owners, x->count, &r);
     for (size_t i = 0; i < x->count && !err; i++)
         may[i] = is_as_read(&r, &x->list[i]);
     return err;
