@@ -3,6 +3,7 @@ answered: Redis and MySQL do not tell how often a text was embedded."""
 import array
 import base64
 import binascii
+import contextlib
 import json
 import math
 import select
@@ -70,7 +71,8 @@ class Front(Forwarder):
         threading.Thread(target=self.accept, daemon=True).start()
 
     def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)  # else accept() waits on, and so does the port
+        with contextlib.suppress(OSError):  # it is closed
+            self.listener.shutdown(socket.SHUT_RDWR)  # else accept() waits on, and the port is kept
         self.listener.close()
 
     def move(self, client, server):

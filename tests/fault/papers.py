@@ -58,7 +58,6 @@ class Librarian(Caller):
         for name in os.listdir(sample):  # else they would be withdrawn
             os.symlink(f"{sample}/{name}", f"{self.top}/Data/{name}")
         self.papers = {}  # DOI: Paper
-        self.ever = set()  # tokens that some version of a paper had
         self.asked, self.loaded = set(), False
         self.count = {"loads": 0, "failed": 0, "killed": 0, "wishes": 0, "new": 0, "changed": 0,
                       "moved": 0, "withdrawn": 0}
@@ -149,6 +148,8 @@ class Librarian(Caller):
         assert self.want_journal(JOURNALS[0])
 
     def run(self):
+        for name in JOURNALS[1:]:
+            self.want_journal(name)
         while not self.stopped.wait(self.random.expovariate(1 / PAUSE_S)):
             dice = self.random.random()
             if dice < 0.6:
