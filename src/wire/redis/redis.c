@@ -257,20 +257,21 @@ int redis_ask(struct task *t, struct redis *r, bool asking, const struct redis_c
               const struct redis_reply **out)
 {
     static const char ask[] = "*1\r\n$6\r\nASKING\r\n";
-    size_t bytes = redis_encoded_bytes(c);
-    size_t before = asking ? sizeof(ask) - 1 : 0, count = asking ? 2 : 1;
+    const struct redis_reply *both[2];
+    size_t bytes = redis_encoded_bytes(c), before = asking ? sizeof(ask) - 1 : 0;
+    size_t count = asking ? 2 : 1;
     int err = redis_admit(t, r, count, before + bytes);
     if (err)
         return err;
-    buf_add(&r->out, ask, before);
+    if (asking)
+        buf_add(&r->out, ask, before);
     redis_encode(c, buf_reserve(&r->out, bytes));
     buf_added(&r->out, bytes);
-    const struct redis_reply *replies[2];
-    struct redis_wait w = {.task = t, .replies = replies};
+    struct redis_wait w = {.task = t, .replies = asking ? both : out};
     redis_queue_put(r, &w, count, before + bytes, before + bytes);
     err = redis_await(t, r, &w);
-    if (!err)
-        *out = replies[count - 1];
+    if (!err && asking)
+        *out = both[1];
     return err;
 }
 

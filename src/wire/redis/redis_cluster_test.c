@@ -272,6 +272,44 @@ static void resharding(struct task *t, void *arg)
     close_redis(t, f);
 }
 
+/* For good: what is half moved must be found at once, not once all has moved. */
+static void half_moved(struct task *t, void *arg)
+{
+    struct fixture *f = arg;
+    const struct redis_reply *reply;
+    struct str one = key_of(t, 1000), two = other_of(t, 1000), both[] = {one, two};
+    int slot = (int)redis_slot(one), home = home_of(f, one), to = (home + 1) % 3;
+    open_redis(t, f);
+    check(redis_call(t, f->redis, one, NULL, STR("SET"), one, STR("1")) == 0);
+    check(redis_call(t, f->redis, two, NULL, STR("SET"), two, STR("1")) == 0);
+    store_cluster_move_begin(&f->store, slot, home, to);
+    is_int(store_cluster_move_keys(&f->store, slot, home, to, 1), 1, "one of two keys is moved");
+    for (int i = 0; i < 2; i++) {
+        is_int(redis_call(t, f->redis, both[i], &reply, STR("GET"), both[i]), 0, "key %d", i);
+        is_int(redis_number(reply, 0), 1, "is found");
+    }
+    is_int(redirected(f, "ask"), 1, "one of them by ASK");
+    int64_t old = task_deadline(t, 300), before_ms = loop_now_ms(task_loop(t));
+    is_int(redis_script_run(t, f->redis, &add_both, one, 2, 2, both, NULL), ERR_UNAVAILABLE,
+           "a script about both: surely not done");
+    ok(str_find(str_of(task_error(t)), STR("TRYAGAIN")) >= 0, "in the server's words");
+    ok(loop_now_ms(task_loop(t)) - before_ms >= 290, "not before the deadline");
+    task_deadline_restore(t, old);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, f->redis);
+    redis_batch_add(&b, one, STR("INCR"), one);
+    redis_batch_add(&b, two, STR("INCR"), two);
+    is_int(redis_batch_run(&b, &replies), 0, "a batch about both");
+    ok(redis_number(replies[0], 0) == 2 && redis_number(replies[1], 0) == 2, "is done");
+    store_cluster_move_keys(&f->store, slot, home, to, 1);
+    is_int(redis_script_run(t, f->redis, &add_both, one, 2, 2, both, &reply), 0,
+           "both are moved: the script runs there");
+    is_int(reply->integer, 3, "once");
+    store_cluster_move_end(&f->store, slot, to);
+    close_redis(t, f);
+}
+
 /* --- masters die --- */
 
 static bool sets(struct task *t, struct fixture *f, struct str key)
@@ -443,6 +481,7 @@ int main(void)
     with_cluster(one_address, &f);
     with_cluster(no_cluster, &f);
     with_cluster(closing, &f);
+    with_cluster(half_moved, &f);
     with_cluster(resharding, &f);
     store_cluster_stop(&f.store);
 
