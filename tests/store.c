@@ -52,7 +52,7 @@ static void link_server(const struct store_redis *s)
         bail_out("cannot link redis-server");
 }
 
-static int free_port(void)
+int store_free_port(void)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof(addr);
@@ -65,7 +65,7 @@ static int free_port(void)
 
 void store_redis_start(struct store_redis *s, const char *const *extra)
 {
-    *s = (struct store_redis){.port = free_port()};
+    *s = (struct store_redis){.port = store_free_port()};
     strcpy(s->dir, "/tmp/millrace-redis-XXXXXX");
     if (!mkdtemp(s->dir))
         bail_out("cannot make a directory under /tmp");

@@ -15,6 +15,8 @@ struct store_redis {
     pid_t pid; /* 0: not running */
 };
 
+int store_free_port(void); /* of TCP, on loopback */
+
 /* Makes the directory, picks a port and starts the server; returns once it answers. extra: further
  * arguments ("--requirepass", "secret", …, NULL) or NULL. Stops the program when it cannot. */
 void store_redis_start(struct store_redis *s, const char *const *extra);

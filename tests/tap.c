@@ -2,7 +2,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "engine/store/keys.h"
 #include "loop/task.h"
 
 static int count, failed;
@@ -66,6 +68,7 @@ void tap_task(void (*fn)(struct task *t, void *arg), void *arg, bool real_time)
     struct loop *l = loop_new(&(struct loop_options){.virtual_time = !real_time, .seed = 1});
     struct group g;
     group_init(&g, l);
+    keys_on_cluster(getenv("MILLRACE_TEST_TAGS"));
     check(task_go(&g, "test", fn, arg) == 0);
     loop_run(l);
     loop_free(l);

@@ -33,7 +33,9 @@ int tap_done(void); /* prints the plan; the exit status of the program */
         tap_str(got_, want_, __FILE__, __LINE__, __VA_ARGS__);                                     \
     })
 
-/* Runs fn as the only task of a fresh loop, on virtual time unless real is set. */
+/* Runs fn as the only task of a fresh loop, on virtual time unless real is set. Where the
+ * environment has MILLRACE_TEST_TAGS, keys are named as on a cluster, and a script whose keys would
+ * be on two of its servers is refused. */
 struct task;
 void tap_task(void (*fn)(struct task *t, void *arg), void *arg, bool real_time);
 #endif

@@ -1,15 +1,22 @@
-/* redis.h -- one pipelined connection to Redis per handle, shared by all tasks of a node.
+/* redis.h -- one pipelined connection to Redis per handle, shared by all tasks of a node; to a
+ * Redis Cluster, one to each master.
  *
  * Commands of different tasks that are ready in the same turn of the loop leave in one
  * write. Replies live in the arena of the task that asked. Every call carries its routing
- * key, so that a cluster can stand behind this header one day; today one server does.
+ * key: on a cluster the call goes to the master that has it.
  *
  * When the connection is lost each waiter gets an answer: ERR_UNAVAILABLE if its command was
  * surely not sent, ERR_UNCERTAIN if it may have run. Nothing is repeated here: only the caller
  * knows what is idempotent. Reconnecting goes on by itself with backoff; while it is down,
  * calls fail at once with ERR_UNAVAILABLE (after waiting for the first connection at most
  * connect_ms). A server that loads its data, or has become a replica, counts as down, and so does a
- * node of a Redis Cluster.
+ * node of a Redis Cluster for a handle that was not opened for one.
+ *
+ * On a cluster, the connection is that to the master that has the key. Which master that is, is
+ * learned from the nodes, and from where they redirect a call to (MOVED, ASK), which the caller
+ * does not see. What a node cannot do yet (TRYAGAIN, CLUSTERDOWN, LOADING) is tried again until the
+ * deadline, and is ERR_UNAVAILABLE then. One command, and one script, is about keys with one hash
+ * tag (else ERR_REFUSED).
  *
  * A call that ends with ERR_TIMEOUT or ERR_CANCELED may have run or may still run; a task
  * that was cancelled or out of time before it called has sent nothing.
@@ -30,8 +37,9 @@ struct redis;
 #define REDIS_UNSENT_BYTES_MAX  (128 * 1024 * 1024) /* of all that wait; more is ERR_BUSY */
 
 struct redis_options {
-    /* "unix:/path", "redis://[[user]:password@]host[:port][/db]"; over TLS the same with rediss://,
-     * and at its end "?ca=/path" where the system's certificates are not to be trusted. */
+    /* "unix:/path", "redis://[[user]:password@]host[:port][/db]", of a cluster with several hosts
+     * of which one must answer, "redis://a:1,b:2"; over TLS the same with rediss://, and at its
+     * end "?ca=/path" where the system's certificates are not to be trusted. */
     const char *url;
     const char *password;    /* used where the URL has none; NULL: none */
     int64_t connect_ms;      /* 0: 2000 */
@@ -40,6 +48,7 @@ struct redis_options {
     struct metrics *metrics; /* NULL: not counted */
     const char *name;        /* for logs and metrics: "hot", "download" */
     bool quiet;              /* that it comes and goes is not logged */
+    bool cluster;            /* it is a Redis Cluster: the URL names some of its nodes */
 };
 
 /* What is wrong with the URL, in a or constant; NULL: it is fine. Never shows the password. */
@@ -51,13 +60,22 @@ struct redis *redis_open(struct group *g, const struct redis_options *o);
 /* Fails what waits and stops reconnecting; the handle is gone when its task in g has ended. No
  * call may be begun after this one. Cancelling g fails what waits too, but frees nothing. */
 void redis_close(struct redis *r);
+/* Of a cluster: all slots have a master, and all of these are connected. */
 bool redis_up(const struct redis *r);
-/* It is down because the server there is part of a Redis Cluster, which no handle can use yet. */
+/* It is a cluster; or it is down because the server there is part of one, for which the handle was
+ * not opened. */
 bool redis_is_cluster(const struct redis *r);
 /* Changes whenever a connection was made: what was read before may be older. */
 uint64_t redis_epoch(const struct redis *r);
-/* Run id of the server behind the connection, "" while down. Valid until the next wait. */
+/* Run id of the server behind the connection, "" while down. Valid until the next wait. Of a
+ * cluster: one for all servers together, another one as soon as one of them is another process. */
 struct str redis_run_id(const struct redis *r);
+
+/* The same of what the key's calls go over; on a cluster, of the master that has it. A slot that
+ * moves is of another server and over another connection from then on. */
+bool redis_up_at(const struct redis *r, struct str key);
+uint64_t redis_epoch_at(const struct redis *r, struct str key);
+struct str redis_run_id_at(const struct redis *r, struct str key);
 
 enum redis_type { REDIS_NIL, REDIS_STATUS, REDIS_STRING, REDIS_INT, REDIS_ARRAY, REDIS_ERROR };
 
@@ -105,10 +123,18 @@ MUST_CHECK int redis_script_run(struct task *t, struct redis *r, const struct re
                                 struct str key, size_t key_count, size_t argc,
                                 const struct str *argv, const struct redis_reply **out);
 
+struct redis_batch_item {
+    struct str tag;   /* of the key */
+    size_t at, bytes; /* of the command */
+};
+
 /* Several commands in one round trip. They are copied into the task's arena and leave when the
- * batch is run; one that is never run costs nothing. Replies are those of the commands in
- * order; an error reply stays a REDIS_ERROR item there and does not fail the batch. After
- * ERR_UNCERTAIN some of them may have run, or all. */
+ * batch is run; one that is never run costs nothing. Replies are those of the commands in order; an
+ * error reply stays a REDIS_ERROR item there and does not fail the batch. After ERR_UNCERTAIN some
+ * of them may have run, or all.
+ *
+ * On a cluster it is one round trip to each master that has one of the keys, all at the same time:
+ * commands about keys with the same hash tag run in the order of the batch, others in any. */
 struct redis_batch {
     struct task *task;
     struct redis *redis;
@@ -116,6 +142,8 @@ struct redis_batch {
     size_t len, cap;
     size_t first_len; /* of the first command */
     size_t count;
+    struct redis_batch_item *items; /* of a cluster: where each command goes */
+    size_t items_cap;
     int err; /* ERR_LIMIT: too large */
 };
 void redis_batch_init(struct redis_batch *b, struct task *t, struct redis *r);

@@ -109,12 +109,15 @@ def _():
     with Millrace(env={"MILLRACE_NODES": "1"}) as m:
         cluster = Redis("--cluster-enabled", "yes", "--appendonly", "yes", "--port",
                         str(free_port()), "--cluster-port", str(free_port()))
-        other = second(m)
-        other.env.update({"MILLRACE_REDIS_URL": cluster.url, "MILLRACE_REDIS_PASSWORD": ""})
-        other.args.append("--allow-unsafe-stores")
         with cluster:
-            refused(other, "redis.url leads to a Redis Cluster, which millrace cannot use yet",
-                    "a cluster")
+            for url, name in ((cluster.url, "a cluster"),
+                              (f"redis://127.0.0.1:{free_port()},127.0.0.1:{cluster.port}",
+                               "the addresses of a cluster, of which one answers")):
+                other = second(m)
+                other.env.update({"MILLRACE_REDIS_URL": url, "MILLRACE_REDIS_PASSWORD": ""})
+                other.args.append("--allow-unsafe-stores")
+                refused(other, "redis.url leads to a Redis Cluster, which millrace cannot use yet",
+                        name)
 
 
 # --- read-only ---

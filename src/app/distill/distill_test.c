@@ -52,7 +52,7 @@ static struct run_id add_original(struct task *t, struct node *n, int64_t uid, c
 static void add_results(struct task *t, struct node *n, struct run_id id, const char *journal,
                         int first, int count, int relevant)
 {
-    struct str block = key_block(task_arena(t), str_of(journal), 2020);
+    struct str block = key_block_name(task_arena(t), str_of(journal), 2020);
     check(sql_call(t, n->sql, NULL,
                    "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result)"
                    " SELECT ?, ?, CONCAT('10.1000/', LPAD(? + seq, 6, '0')), ?, ?, '{}'"
@@ -313,7 +313,7 @@ static void test_chunks(struct task *t, void *arg)
     is_int(cents, 150 * 10 + 151 * 70, "for what was estimated");
     is_int(cost_of(t, &n, original), cents, "exactly");
     struct arena *a = task_arena(t);
-    const struct str strange[] = {key_block(a, STR("J1"), 2020),
+    const struct str strange[] = {key_block_name(a, STR("J1"), 2020),
                                   key_chunk(a, uid, id.qid, 4),
                                   key_chunk(a, uid, id.qid, -1),
                                   key_chunk(a, uid, original.qid, 0),

@@ -15,6 +15,7 @@ struct work {
     struct str id;
     struct download_wish wish;
     char lease[LEASE_BYTES];      /* of its status: a fencing token */
+    struct str status;            /* its key */
     struct generation generation; /* in which it was begun */
     int64_t rows;                 /* expected, for the progress */
     int64_t progress, pieces, bytes;
@@ -31,7 +32,7 @@ static int not_ours(struct task *t)
  * follows it. */
 static int same_redis(struct task *t, const struct work *j)
 {
-    return generation_lasts(j->downloads->options.redis, &j->generation)
+    return generation_lasts_at(j->downloads->options.redis, j->status, &j->generation)
                ? 0
                : task_fail(t, ERR_UNAVAILABLE, "Redis was lost while the file was built");
 }
@@ -43,11 +44,11 @@ static int save(struct task *t, struct work *j, struct str packed)
 {
     struct arena *a = task_arena(t);
     int64_t saved;
-    int err = SCRIPT_NUMBER(t, j->downloads->options.redis, download_save, &saved,
-                            .status = key_download_status(a, j->wish.run.uid, j->id),
-                            .piece = key_download_piece(a, j->wish.run.uid, j->id, j->pieces),
-                            .lease = str_of(j->lease), .progress = str_int(a, j->progress),
-                            .packed = packed, .ms = str_int(a, DOWNLOAD_FILE_MS));
+    int err =
+        SCRIPT_NUMBER(t, j->downloads->options.redis, download_save, &saved, .status = j->status,
+                      .piece = key_download_piece(a, j->wish.run.uid, j->id, j->pieces),
+                      .lease = str_of(j->lease), .progress = str_int(a, j->progress),
+                      .packed = packed, .ms = str_int(a, DOWNLOAD_FILE_MS));
     return err || saved ? err : not_ours(t);
 }
 
@@ -117,8 +118,7 @@ static int finish(struct task *t, struct work *j)
     err = same_redis(t, j);
     if (!err)
         err = SCRIPT_NUMBER(t, j->downloads->options.redis, download_finish, &done,
-                            .status = key_download_status(a, j->wish.run.uid, j->id),
-                            .downloads = key_downloads_of(a, j->wish.run.uid),
+                            .status = j->status, .downloads = key_downloads_of(a, j->wish.run.uid),
                             .lease = str_of(j->lease), .id = j->id, .bytes = str_int(a, j->bytes),
                             .pieces = str_int(a, j->too_large ? 0 : j->pieces),
                             .ms = str_int(a, DOWNLOAD_FILE_MS),
@@ -179,16 +179,17 @@ static bool read_status(const struct redis_reply *r, struct work *j)
 int download_work(struct task *t, void *arg, const struct job *job)
 {
     struct downloads *d = arg;
-    struct work j = {.downloads = d, .generation = generation_now(d->options.redis)};
+    struct work j = {.downloads = d};
     struct str rest = job->id;
     const struct redis_reply *r;
     if (!str_to_i64(str_cut(&rest, ':'), &j.wish.run.uid) || !rest.p)
         return JOB_WRITTEN;
     j.id = rest;
+    j.status = key_download_status(task_arena(t), j.wish.run.uid, j.id);
+    j.generation = generation_at(d->options.redis, j.status);
     snprintf(j.lease, sizeof j.lease, "%016" PRIx64 ":%" PRIu64, d->options.incarnation,
              ++d->takes);
-    int err = SCRIPT(t, d->options.redis, download_begin, &r,
-                     .status = key_download_status(task_arena(t), j.wish.run.uid, j.id),
+    int err = SCRIPT(t, d->options.redis, download_begin, &r, .status = j.status,
                      .lease = str_of(j.lease));
     if (err)
         return err;

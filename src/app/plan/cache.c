@@ -10,6 +10,11 @@ bool plans_trust(const struct plans *p)
     return p->told_epoch && redis_up(r) && p->told_epoch == redis_epoch(r);
 }
 
+struct generation plan_generation(struct task *t, const struct plans *p, int64_t uid)
+{
+    return generation_at(p->node->redis, key_plans(task_arena(t), uid));
+}
+
 /* --- entries --- */
 
 struct plan_entry plan_entry_of(struct arena *a, const struct plan *x)
@@ -105,7 +110,7 @@ int plan_fill(struct task *t, struct plans *p, int64_t uid, const struct plan_sn
 {
     struct arena *a = task_arena(t);
     int64_t filled;
-    if (!plans_trust(p) || !generation_lasts(p->node->redis, &at->generation))
+    if (!plans_trust(p) || !generation_lasts_at(p->node->redis, key_plans(a, uid), &at->generation))
         return 0;
     struct str *keys = ARENA_ARRAY(a, struct str, count + 1);
     for (size_t i = 0; i < count; i++)
@@ -154,7 +159,7 @@ static int look(struct task *t, struct plans *p, int64_t uid, struct str word, s
         return passed_over(t, err);
     }
     if (got[0]->type != REDIS_ARRAY || got[0]->count != 2 ||
-        !generation_is(r, got[0]->items[0]->str))
+        !generation_is_at(r, fence, got[0]->items[0]->str))
         return 0;
     *version = got[0]->items[1]->str;
     *entry = got[1];

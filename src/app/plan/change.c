@@ -49,7 +49,7 @@ static int open_change(struct task *t, const struct plans *p, int64_t uid, struc
                        struct change *out)
 {
     *out = (struct change){.plan = {.id = id, .uid = uid}};
-    out->at.generation = generation_now(p->node->redis);
+    out->at.generation = plan_generation(t, p, uid);
     return plan_id_is(id, uid, &out->plan.kind) ? 0 : plan_none(t);
 }
 

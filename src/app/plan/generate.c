@@ -384,7 +384,7 @@ static int store(struct task *t, struct making *m)
 {
     int64_t began_us = loop_now_us(task_loop(t));
     int err = read_result(t, m);
-    m->at.generation = generation_now(m->plans->node->redis);
+    m->at.generation = plan_generation(t, m->plans, m->job->uid);
     if (!err)
         err = sql_tx(t, m->plans->node->sql, store_body, m);
     if (err)

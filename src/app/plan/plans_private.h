@@ -98,6 +98,8 @@ struct plan_snapshot {
     int64_t version;                /* of the user's plans */
     const struct plan_owner *owner; /* of this version; NULL: not known */
 };
+/* Of the Redis that has the user's plans. */
+struct generation plan_generation(struct task *t, const struct plans *p, int64_t uid);
 /* These read what out->kind and the ids in *out name. A plan comes with its days. ERR_NOT_FOUND. */
 MUST_CHECK int plan_load(struct task *t, struct plans *p, int64_t uid, struct plan *out,
                          struct plan_snapshot *at);

@@ -2,9 +2,9 @@
  * bound. */
 #include "app/plan/plans_private.h"
 
-static struct plan_snapshot snapshot(const struct plans *p)
+static struct plan_snapshot snapshot(struct task *t, const struct plans *p, int64_t uid)
 {
-    return (struct plan_snapshot){.generation = generation_now(p->node->redis)};
+    return (struct plan_snapshot){.generation = plan_generation(t, p, uid)};
 }
 
 /* --- days --- */
@@ -96,7 +96,7 @@ int plan_load(struct task *t, struct plans *p, int64_t uid, struct plan *out,
     const struct record_kind *k = &plan_types[out->kind].record;
     struct plan x = {.kind = out->kind};
     struct sql_rows r;
-    *at = snapshot(p);
+    *at = snapshot(t, p, uid);
     int err = sql_call(
         t, p->node->sql, &r,
         record_select(task_arena(t), k, "WHERE x.id = ? AND x.uid = ? AND x.deleted IS NULL"),
@@ -117,7 +117,7 @@ int plan_date_load(struct task *t, struct plans *p, int64_t uid, struct plan_dat
     const struct plan_type *y = &plan_types[out->kind];
     struct plan_date d = {.kind = out->kind, .plan_id = out->plan_id, .day.date = out->day.date};
     struct sql_rows r;
-    *at = snapshot(p);
+    *at = snapshot(t, p, uid);
     int err = sql_call(t, p->node->sql, &r,
                        arena_printf(task_arena(t),
                                     "SELECT d.day, d.version, u.version, COALESCE(u.%s = x.id, 0)"
@@ -143,7 +143,7 @@ int plan_active_load(struct task *t, struct plans *p, int64_t uid, enum plan_kin
                      struct str *id, struct plan_snapshot *at)
 {
     struct sql_rows r;
-    *at = snapshot(p);
+    *at = snapshot(t, p, uid);
     int err =
         sql_call(t, p->node->sql, &r,
                  arena_printf(task_arena(t), "SELECT %s, version FROM plan_user WHERE uid = ?",

@@ -45,7 +45,8 @@ void plan_templates_free(struct plan_templates *p)
 
 bool plan_templates_trust(const struct plan_templates *p)
 {
-    return p->told_epoch && redis_up(p->redis) && p->told_epoch == redis_epoch(p->redis);
+    return p->told_epoch && redis_up_at(p->redis, key_template_categories) &&
+           p->told_epoch == redis_epoch_at(p->redis, key_template_categories);
 }
 
 int plan_template_parse(struct arena *a, struct plan_template *p, const char **why)
@@ -159,14 +160,15 @@ int plan_templates_role(struct task *t, void *arg, struct role_turn *turn)
 {
     (void)turn;
     struct plan_templates *p = arg;
-    uint64_t epoch = redis_epoch(p->redis);
+    uint64_t epoch = redis_epoch_at(p->redis, key_template_categories);
     bool fresh = epoch != p->told_epoch;
-    if (!redis_up(p->redis) || (!fresh && loop_now_ms(task_loop(t)) < p->due_ms))
+    if (!redis_up_at(p->redis, key_template_categories) ||
+        (!fresh && loop_now_ms(task_loop(t)) < p->due_ms))
         return ROLE_IDLE;
     p->due_ms = loop_now_ms(task_loop(t)) + TELL_EACH_MS;
     int err = plan_templates_tell(t, p, fresh);
     /* After a reconnect it is repeated: the server may be another one. */
-    if (!err && fresh && epoch == redis_epoch(p->redis))
+    if (!err && fresh && epoch == redis_epoch_at(p->redis, key_template_categories))
         p->told_epoch = epoch;
     return err;
 }

@@ -2,6 +2,7 @@
 #include "app/plan/template_private.h"
 #include "base/err.h"
 #include "engine/store/cluster.h"
+#include "engine/store/keys.h"
 
 struct change {
     struct plan_template *template;
@@ -87,7 +88,7 @@ static int keep_version(struct task *t, struct sql *c, int64_t id)
 static int tell(struct task *t, struct plan_templates *x)
 {
     const char *text = arena_strdup(task_arena(t), task_error(t));
-    if (redis_up(x->redis) && plan_templates_tell(t, x, false))
+    if (redis_up_at(x->redis, key_template_categories) && plan_templates_tell(t, x, false))
         (void)task_fail(t, 0, "%s", text); /* it is committed; the role tells Redis later */
     return 0;
 }

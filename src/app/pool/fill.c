@@ -446,7 +446,7 @@ static int fill_blocks(struct task *t, struct numbering *n)
 
 static int fill(struct task *t, struct pool *x, int64_t low)
 {
-    struct generation generation = generation_now(x->pools->options.redis);
+    struct generation generation = generation_at(x->pools->options.redis, x->state);
     struct pool_look look;
     struct row row;
     int err = pool_look(t, x, &look);

@@ -173,8 +173,9 @@ static int tend(struct task *t, struct round *r, struct pool_id id, const struct
     int64_t pushed = redis_number(f[3], 0);
     r->bytes += length * (redis_number(f[4], 0) / (pushed ? pushed : 1));
     r->groups++;
-    bool counts = f[0]->type == REDIS_STRING && generation_is(r->pools->options.redis, f[0]->str);
     struct pool *x = pool_get(r->pools, id);
+    bool counts = f[0]->type == REDIS_STRING &&
+                  generation_is_at(r->pools->options.redis, x->state, f[0]->str);
     int err = 0;
     if (s->numbered && counts && first - 1 > redis_number(f[2], 0))
         err = pool_mark(t, x, first);

@@ -64,7 +64,7 @@ static int split(struct task *t, const struct node *n, const struct app_run *run
     *units = ARENA_ARRAY(a, struct str, total + 1);
     *count = 0;
     for (size_t i = 0; i < block_count; i++) {
-        struct str key = key_block(a, blocks[i].journal, blocks[i].year);
+        struct str key = key_block_name(a, blocks[i].journal, blocks[i].year);
         size_t slices = slices_of(&blocks[i]);
         for (size_t k = 0; k < slices; k++)
             (*units)[(*count)++] =

@@ -143,8 +143,8 @@ int permits_load(struct task *t, struct permits *k, struct permits_load *out)
 
 void permits_close(struct task *t, struct permits *k)
 {
-    struct str run = str_dup(task_arena(t), redis_run_id(k->redis));
     struct str ring = key_permits(task_arena(t), k->service);
+    struct str run = str_dup(task_arena(t), redis_run_id_at(k->redis, ring));
     if (run.n && redis_call(t, k->redis, ring, NULL, STR("HSET"), ring, STR("clean"), run))
         log_debug("keyring",
                   "the mark for a clean restart is not set, the next start waits a minute: %s",

@@ -36,7 +36,7 @@ int frozen_write(struct task *t, struct sql *c, struct str qid, const struct fro
         row[0] = sql_text(qid);
         row[1] = sql_int((int64_t)i);
         row[2] = sql_text(papers[i].doi);
-        row[3] = sql_text(key_block(a, papers[i].journal, papers[i].year));
+        row[3] = sql_text(key_block_name(a, papers[i].journal, papers[i].year));
     }
     return sql_bulk(t, c, "INSERT INTO distill_paper (query_id, number, doi, block_key) VALUES", "",
                     COLUMNS, count, cells, NULL);

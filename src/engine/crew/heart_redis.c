@@ -161,6 +161,24 @@ struct str redis_run_id(const struct redis *r)
     return r->up ? redis_model_run_id(r->world->model) : STR("");
 }
 
+bool redis_up_at(const struct redis *r, struct str key)
+{
+    (void)key;
+    return redis_up(r);
+}
+
+uint64_t redis_epoch_at(const struct redis *r, struct str key)
+{
+    (void)key;
+    return redis_epoch(r);
+}
+
+struct str redis_run_id_at(const struct redis *r, struct str key)
+{
+    (void)key;
+    return redis_run_id(r);
+}
+
 int redis_verdict(struct task *t, const struct redis_reply *reply, const struct redis_reply **out)
 {
     if (reply->type == REDIS_ERROR)

@@ -102,7 +102,7 @@ int members_beat(struct task *t, struct members *m, const struct member_note *no
 {
     struct arena *a = task_arena(t);
     int64_t sent_ms = loop_wall_ms(task_loop(t));
-    uint64_t epoch = redis_epoch(m->redis);
+    uint64_t epoch = redis_epoch_at(m->redis, key_nodes);
     const struct redis_reply *r;
     int err = SCRIPT(t, m->redis, node_beat, &r, .nodes = key_nodes, .notes = key_nodes_info,
                      .lost = key_nodes_lost, .node = str_printf(a, "%016" PRIx64, m->incarnation),
@@ -126,8 +126,8 @@ int members_beat(struct task *t, struct members *m, const struct member_note *no
 
 bool members_certain(const struct members *m, int64_t now_ms)
 {
-    return m->count > 0 && m->epoch == redis_epoch(m->redis) && redis_up(m->redis) &&
-           now_ms - m->since_ms >= MEMBER_SILENT_MS;
+    return m->count > 0 && m->epoch == redis_epoch_at(m->redis, key_nodes) &&
+           redis_up_at(m->redis, key_nodes) && now_ms - m->since_ms >= MEMBER_SILENT_MS;
 }
 
 bool members_live(const struct members *m, uint64_t incarnation)

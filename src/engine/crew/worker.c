@@ -106,7 +106,8 @@ static int record(struct task *t, struct worker *w, const struct app_paper *p,
 
 static int work_on_paper(struct task *t, struct worker *w, struct work_unit *u, struct lot_paper *p)
 {
-    struct result result = {.block_key = key_block(task_arena(t), p->paper.journal, p->paper.year),
+    struct result result = {.block_key =
+                                key_block_name(task_arena(t), p->paper.journal, p->paper.year),
                             .outcome = OUTCOME_FAILED};
     int err = judge(t, w, p, &result);
     bool answered = !err && !p->spent;

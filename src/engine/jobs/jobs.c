@@ -271,14 +271,15 @@ int jobs_look(struct task *t, struct jobs *j, size_t n, struct jobs_look *out)
     if (r[4]->type != REDIS_ARRAY || r[4]->count != 4)
         return task_fail(t, ERR_PROTO, "the state of queue %s is no hash", q->kind->name);
     const struct redis_reply *const *state = r[4]->items;
-    *out = (struct jobs_look){.name = q->kind->name,
-                              .waiting = redis_number(r[0], 0),
-                              .delayed = redis_number(r[1], 0),
-                              .held = redis_number(r[2], 0),
-                              .working = redis_number(r[3], 0),
-                              .refilled = generation_is(j->options.redis, state[0]->str),
-                              .paused = redis_number(state[1], 0) == 1,
-                              .done = redis_number(state[2], 0),
-                              .failed = redis_number(state[3], 0)};
+    *out =
+        (struct jobs_look){.name = q->kind->name,
+                           .waiting = redis_number(r[0], 0),
+                           .delayed = redis_number(r[1], 0),
+                           .held = redis_number(r[2], 0),
+                           .working = redis_number(r[3], 0),
+                           .refilled = generation_is_at(j->options.redis, k->state, state[0]->str),
+                           .paused = redis_number(state[1], 0) == 1,
+                           .done = redis_number(state[2], 0),
+                           .failed = redis_number(state[3], 0)};
     return oldest(t, q, out);
 }

@@ -73,7 +73,7 @@ static int read_state(struct task *t, struct fill *f, struct str *seen)
 {
     const struct jobs_queue *q = f->queue;
     const struct redis_reply *r;
-    f->generation = generation_now(q->jobs->options.redis);
+    f->generation = generation_at(q->jobs->options.redis, q->keys.state);
     int err = redis_call(t, q->jobs->options.redis, q->keys.state, &r, STR("HMGET"), q->keys.state,
                          STR("run"), STR("seen"), STR("paused"));
     if (!err && (r->type != REDIS_ARRAY || r->count != 3))

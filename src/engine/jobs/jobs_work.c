@@ -78,7 +78,7 @@ bool jobs_info_read(struct str text, struct job *out)
 static void begin(struct task *t, struct jobs_queue *q, struct str id, struct str info,
                   const char *lease)
 {
-    struct job job = {.generation = generation_now(q->jobs->options.redis)};
+    struct job job = {.generation = generation_at(q->jobs->options.redis, q->keys.state)};
     if (id.n > JOBS_ID_BYTES_MAX || !jobs_info_read(info, &job)) {
         log_error("jobs", "queue %s has a job that cannot be read: '%.*s'; it is left aside",
                   q->kind->name, STR_ARG(id));

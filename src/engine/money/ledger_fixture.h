@@ -296,7 +296,7 @@ static inline struct charge paper_of(struct task *t, int64_t uid, struct str qid
     struct arena *a = task_arena(t);
     struct str result =
         str_printf(a, "{\"ai_result\":{\"relevant\":%s,\"reason\":\"%d\"},\"block_key\":\"%s\"}",
-                   number % 2 ? "false" : "true", number, key_block(a, STR("J"), 2020).p);
+                   number % 2 ? "false" : "true", number, key_block_name(a, STR("J"), 2020).p);
     return (struct charge){.uid = uid,
                            .cents = cents,
                            .qid = qid,

@@ -5,26 +5,6 @@
 
 #define DAY_MS (24LL * 3600 * 1000)
 
-static void test_keys(void)
-{
-    struct arena a;
-    arena_init(&a);
-    struct str odd = str_from("A:{}\0b%s", 8);
-    is_str(key_block(&a, nature, 2020), STR("meta:NATURE:2020"), "the key of a block");
-    is_str(key_block(&a, odd, -1), str_from("meta:A:{}\0b%s:-1", 16), "byte for byte");
-    /* A cluster places by what is in braces. */
-    is_str(key_block_lock(&a, nature, 2020), STR("sys:lock:{meta:NATURE:2020}"), "its lock");
-    is_str(key_block_aside(&a, nature, 2020, STR("x")), STR("sys:aside:{meta:NATURE:2020}:x"),
-           "while it is built");
-    is_str(key_tags, STR("sys:tags:info"), "tags");
-    is_str(key_journals, STR("sys:journals:info"), "journals");
-    is_str(key_prices, STR("sys:journals:price"), "prices");
-    is_str(key_catalog_lock, STR("sys:lock:catalog"), "the lock of the catalog");
-    is_str(key_tag_journals(&a, STR("物理")), STR("sys:tag_journals:物理"), "journals of a tag");
-    is_str(key_year_numbers(&a, nature), STR("contentlist_year_number:NATURE"), "years");
-    arena_release(&a);
-}
-
 static void test_names(void)
 {
     struct str journal, slice;
@@ -403,7 +383,6 @@ static void test_damaged_paper(struct task *t, void *arg)
 int main(void)
 {
     start_stores();
-    test_keys();
     test_names();
     tap_task(test_list, NULL, true);
     tap_task(test_papers, NULL, true);

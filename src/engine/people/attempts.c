@@ -251,7 +251,7 @@ static int64_t clock_of(const struct redis_reply *r)
 static int sweep_some(struct task *t, struct attempts *a, size_t *count)
 {
     const struct redis_reply *r;
-    int err = redis_call(t, a->redis, STR_NULL, &r, STR("TIME"));
+    int err = redis_call(t, a->redis, a->index, &r, STR("TIME"));
     if (err)
         return err;
     struct str before = str_int(task_arena(t), clock_of(r) - a->window_ms);

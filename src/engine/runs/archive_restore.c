@@ -121,7 +121,9 @@ static int add_all(struct task *t, const struct recall *x)
 static int load(struct task *t, const struct recall *x)
 {
     struct arena *a = task_arena(t);
-    struct generation before = generation_now(x->archive->redis);
+    struct redis *r = x->archive->redis;
+    struct str key = key_result(a, x->id.uid, x->id.qid);
+    struct generation before = generation_at(r, key);
     int64_t results = 0;
     const struct str status[] = {str_of(run_state_name(x->row.state)), str_int(a, x->row.finished),
                                  str_int(a, x->row.relevant), str_int(a, x->row.failed),
@@ -136,7 +138,7 @@ static int load(struct task *t, const struct recall *x)
      * above their charges, and ledger_repair would miss them. */
     if (!err)
         err = task_sleep(t, ON_DISK_MS);
-    if (!err && (results != x->row.finished || !generation_lasts(x->archive->redis, &before)))
+    if (!err && (results != x->row.finished || !generation_lasts_at(r, key, &before)))
         err = task_fail(t, ERR_UNAVAILABLE, "the run could not be brought back; try again");
     return err;
 }

@@ -156,6 +156,7 @@ int results_find(struct task *t, const struct results *r, struct run_id id, stru
 
 struct walk {
     struct results_place at;
+    struct str key;               /* of the results in Redis */
     struct generation generation; /* a restarted Redis may have its list in another order */
     int64_t expected, seen;
 };
@@ -170,8 +171,9 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
         return err;
     w->seen += (int64_t)page.count;
     *more = page.next.p != NULL;
-    bool lost = !w->at.archived && (!whole || !generation_lasts(r->redis, &w->generation) ||
-                                    (!*more && w->seen < w->expected));
+    bool lost =
+        !w->at.archived && (!whole || !generation_lasts_at(r->redis, w->key, &w->generation) ||
+                            (!*more && w->seen < w->expected));
     if (lost)
         return task_fail(t, ERR_UNAVAILABLE, "the results have moved while they were read");
     if (*more)
@@ -182,7 +184,8 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
 int results_each(struct task *t, const struct results *r, struct run_id id, enum results_kind kind,
                  results_fn *fn, void *arg)
 {
-    struct walk w = {.generation = generation_now(r->redis)};
+    struct str key = key_result(task_arena(t), id.uid, id.qid);
+    struct walk w = {.key = key, .generation = generation_at(r->redis, key)};
     struct results_home home;
     check(!r->cache); /* all of them, or an error */
     int err = find_run(t, r, id, &home);

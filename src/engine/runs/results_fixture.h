@@ -31,7 +31,8 @@ static inline struct charge verdict_of(struct task *t, struct run_id id, int i, 
     struct arena *a = task_arena(t);
     enum outcome outcome;
     check(outcome_read(kind, &outcome));
-    struct result r = {.block_key = key_block(a, i % 2 ? STR("A: B") : STR("Zoo"), 2000 + i % 2),
+    struct result r = {.block_key =
+                           key_block_name(a, i % 2 ? STR("A: B") : STR("Zoo"), 2000 + i % 2),
                        .outcome = outcome,
                        .reason = str_printf(a, "\"%c\" of %d", kind, i)};
     struct buf json;

@@ -181,8 +181,9 @@ static void add_archived(struct task *t, struct node *n, struct run_id id, int64
                    " IF(seq % 5 = 1, '{\"relevant\":true,\"reason\":\"<r> x\"}',"
                    " '{\"relevant\":false,\"reason\":\"<n> x\"}')) FROM seq_1_to_100000"
                    " WHERE seq <= ?",
-                   sql_int(id.uid), sql_text(id.qid), sql_text(key_block(a, STR("A: B"), 2001)),
-                   sql_text(key_block(a, STR("Zoo"), 2000)), sql_int(papers)) == 0);
+                   sql_int(id.uid), sql_text(id.qid),
+                   sql_text(key_block_name(a, STR("A: B"), 2001)),
+                   sql_text(key_block_name(a, STR("Zoo"), 2000)), sql_int(papers)) == 0);
     check(sql_call(t, n->sql, NULL,
                    "UPDATE query_log SET status = 'DONE', archived = 1 WHERE query_id = ?",
                    sql_text(id.qid)) == 0);

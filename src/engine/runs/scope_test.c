@@ -68,7 +68,7 @@ static void test_judges(struct task *t, void *arg)
 static void skip(struct task *t, struct node *n, struct run_id id, int i, bool withdrawn)
 {
     struct charge c = verdict_of(t, id, i, 'f');
-    struct result r = {.block_key = key_block(task_arena(t), STR("Zoo"), 2000),
+    struct result r = {.block_key = key_block_name(task_arena(t), STR("Zoo"), 2000),
                        .outcome = OUTCOME_FAILED,
                        .not_judged = !withdrawn,
                        .withdrawn = withdrawn,

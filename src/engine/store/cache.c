@@ -90,7 +90,7 @@ int cache_renew(struct task *t, struct cache *c, const struct cache_owner *o, in
 {
     if (o->ttl_ms)
         return 0;
-    struct generation now = generation_now(c->redis);
+    struct generation now = generation_at(c->redis, key_expiry);
     if (!str_eq(generation_str(&c->touched_at), generation_str(&now))) {
         memset(c->touched, 0, sizeof c->touched); /* this server may not know the deadlines */
         c->touched_at = now;
@@ -104,7 +104,7 @@ int cache_renew(struct task *t, struct cache *c, const struct cache_owner *o, in
     /* GT: a node whose clock is behind does not shorten it. */
     int err = redis_call(t, c->redis, key_expiry, NULL, STR("ZADD"), key_expiry, STR("GT"),
                          str_int(a, deadline_ms), str_int(a, uid));
-    if (!err && generation_lasts(c->redis, &c->touched_at)) {
+    if (!err && generation_lasts_at(c->redis, key_expiry, &c->touched_at)) {
         c->touched[at].uid = uid;
         c->touched[at].at_ms = now_ms;
     }
@@ -113,7 +113,7 @@ int cache_renew(struct task *t, struct cache *c, const struct cache_owner *o, in
 
 void cache_touch(struct task *t, struct cache *c, int64_t uid)
 {
-    if (!redis_up(c->redis))
+    if (!redis_up_at(c->redis, key_expiry))
         return;
     const char *text = arena_strdup(task_arena(t), task_error(t));
     if (cache_renew(t, c, &cache_users, uid))

@@ -1,58 +1,100 @@
 #include "engine/store/keys.h"
 
-#define KEY(name, text) const struct str name = {text, sizeof(text) - 1};
+/* A cluster places a key by its hash tag, the part of its name in braces: keys that one script
+ * touches have the same. In front, where bytes from outside follow: only the first braces count. */
+static bool tagged;
 
-KEY(key_tags, "sys:tags:info")
-KEY(key_journals, "sys:journals:info")
-KEY(key_prices, "sys:journals:price")
-KEY(key_bare, "sys:journals:bare")
-KEY(key_catalog, "sys:catalog")
-KEY(key_catalog_lock, "sys:lock:catalog")
-KEY(key_billing, "sys:billing")
-KEY(key_audit_lock, "sys:lock:audit")
-KEY(key_audited, "sys:audited")
-KEY(key_drift, "sys:drift")
-KEY(key_expiry, "sys:expiry")
-KEY(key_attempts, "sys:attempts")
-KEY(key_registrations, "sys:registrations")
-KEY(key_key_errors, "sys:keyring:errors")
-KEY(key_alerts, "sys:alerts")
-KEY(key_alerts_lock, "sys:lock:alerts")
-KEY(key_cache_run, "sys:cache_run")
-KEY(key_queue, "sys:queue")
-KEY(key_archive_lock, "sys:lock:archive")
-KEY(key_running, "sys:running")
-KEY(key_nodes, "sys:nodes")
-KEY(key_nodes_info, "sys:nodes:info")
-KEY(key_nodes_lost, "sys:nodes:lost")
-KEY(key_owed, "sys:owed")
-KEY(key_news, "sys:news")
-KEY(key_dispatched, "sys:dispatched")
-KEY(key_dispatcher_lock, "sys:lock:dispatcher")
-KEY(key_keeper_lock, "sys:lock:keeper")
-KEY(key_jobs_lock, "sys:lock:jobs")
-KEY(key_jobs_soon_lock, "sys:lock:jobs-soon")
-KEY(key_jobs_paid_lock, "sys:lock:jobs_paid")
-KEY(key_template_categories, "template:categories")
-KEY(key_pools, "sys:pools")
-KEY(key_pools_lock, "sys:lock:pools")
-KEY(key_documents_lock, "sys:lock:documents")
-KEY(key_plans_lock, "sys:lock:plans")
-KEY(key_extract_lock, "sys:lock:extract")
-KEY(key_post_tags_lock, "sys:lock:post_tags")
-KEY(key_post_space_lock, "sys:lock:post_space")
-KEY(key_paper_space_lock, "sys:lock:paper_space")
-KEY(key_paper_news_lock, "sys:lock:paper_news")
-KEY(key_hooks_lock, "sys:lock:hooks")
-KEY(key_plans_warm_lock, "sys:lock:plans_warm")
-KEY(key_plans_warmed, "sys:plans_warmed")
+#define FIXED(X)                                                                                   \
+    X(key_tags, "tags:info")                                                                       \
+    X(key_journals, "journals:info")                                                               \
+    X(key_prices, "journals:price")                                                                \
+    X(key_bare, "journals:bare")                                                                   \
+    X(key_catalog, "catalog")                                                                      \
+    X(key_catalog_lock, "lock:catalog")                                                            \
+    X(key_billing, "billing")                                                                      \
+    X(key_audit_lock, "lock:audit")                                                                \
+    X(key_audited, "audited")                                                                      \
+    X(key_drift, "drift")                                                                          \
+    X(key_expiry, "expiry")                                                                        \
+    X(key_attempts, "attempts")                                                                    \
+    X(key_registrations, "registrations")                                                          \
+    X(key_key_errors, "keyring:errors")                                                            \
+    X(key_alerts, "alerts")                                                                        \
+    X(key_alerts_lock, "lock:alerts")                                                              \
+    X(key_cache_run, "cache_run")                                                                  \
+    X(key_queue, "queue")                                                                          \
+    X(key_archive_lock, "lock:archive")                                                            \
+    X(key_running, "running")                                                                      \
+    X(key_nodes, "nodes")                                                                          \
+    X(key_nodes_info, "nodes:info")                                                                \
+    X(key_nodes_lost, "nodes:lost")                                                                \
+    X(key_owed, "owed")                                                                            \
+    X(key_news, "news")                                                                            \
+    X(key_dispatched, "dispatched")                                                                \
+    X(key_dispatcher_lock, "lock:dispatcher")                                                      \
+    X(key_keeper_lock, "lock:keeper")                                                              \
+    X(key_jobs_lock, "lock:jobs")                                                                  \
+    X(key_jobs_soon_lock, "lock:jobs-soon")                                                        \
+    X(key_jobs_paid_lock, "lock:jobs_paid")                                                        \
+    X(key_pools, "pools")                                                                          \
+    X(key_pools_lock, "lock:pools")                                                                \
+    X(key_documents_lock, "lock:documents")                                                        \
+    X(key_plans_lock, "lock:plans")                                                                \
+    X(key_extract_lock, "lock:extract")                                                            \
+    X(key_post_tags_lock, "lock:post_tags")                                                        \
+    X(key_post_space_lock, "lock:post_space")                                                      \
+    X(key_paper_space_lock, "lock:paper_space")                                                    \
+    X(key_paper_news_lock, "lock:paper_news")                                                      \
+    X(key_hooks_lock, "lock:hooks")                                                                \
+    X(key_plans_warm_lock, "lock:plans_warm")                                                      \
+    X(key_plans_warmed, "plans_warmed")
+
+#define DEFINE(name, rest) struct str name = {"sys:" rest, sizeof("sys:" rest) - 1};
+FIXED(DEFINE)
+struct str key_template_categories = {"template:categories", sizeof("template:categories") - 1};
+
+void keys_on_cluster(bool on)
+{
+    tagged = on;
+#define TAG(name, rest) name = on ? STR("{sys}:" rest) : STR("sys:" rest);
+    FIXED(TAG)
+    key_template_categories = on ? STR("{sys}:template:categories") : STR("template:categories");
+}
+
+bool keys_are_on_cluster(void)
+{
+    return tagged;
+}
+
+/* Of keys without an owner. */
+static struct str sys(void)
+{
+    return tagged ? STR("{sys}:") : STR("sys:");
+}
+
+/* The same of keys whose names do not begin with it on a single Redis. */
+static struct str unowned(void)
+{
+    return tagged ? STR("{sys}:") : STR("");
+}
+
+/* What a tag is written between. */
+static struct str opening(void)
+{
+    return tagged ? STR("{") : STR("");
+}
+
+static struct str closing(void)
+{
+    return tagged ? STR("}") : STR("");
+}
 
 /* Names of journals and tags come from outside: they are copied byte for byte, not formatted. Keys
  * that are made for every paper are not formatted either, to save time. */
 static struct str of_number(struct arena *a, struct str before, int64_t n, struct str after)
 {
     char digits[STR_INT_BYTES];
-    return STR_JOIN(a, before, str_digits(digits, n), after);
+    return STR_JOIN(a, before, opening(), str_digits(digits, n), closing(), after);
 }
 
 #define OF_NUMBER(name, before, after)                                                             \
@@ -76,26 +118,38 @@ OF_NUMBER(key_aside, "user:", ":aside")
 OF_NUMBER(key_workers, "user:", ":workers")
 OF_NUMBER(key_downloads_of, "user:", ":downloads")
 OF_NUMBER(key_user_limits, "user:", ":limits")
-OF_NUMBER(key_window, "sys:window:", "")
 OF_NUMBER(key_training_active, "training_plan:", ":active")
 OF_NUMBER(key_nutrition_active, "nutrition_plan:", ":active")
 OF_NUMBER(key_plans, "user:", ":plans")
 OF_NUMBER(key_pending_tasks, "user:", ":pending_tasks")
 
+struct str key_window(struct arena *a, int64_t api_id)
+{
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, sys(), STR("window:"), str_digits(digits, api_id));
+}
+
 struct str key_tag_journals(struct arena *a, struct str tag)
 {
-    return STR_JOIN(a, STR("sys:tag_journals:"), tag);
+    return STR_JOIN(a, sys(), STR("tag_journals:"), tag);
 }
 
 struct str key_year_numbers(struct arena *a, struct str journal)
 {
-    return STR_JOIN(a, STR("contentlist_year_number:"), journal);
+    return STR_JOIN(a, unowned(), STR("contentlist_year_number:"), journal);
 }
 
-struct str key_block(struct arena *a, struct str journal, int64_t year)
+struct str key_block_name(struct arena *a, struct str journal, int64_t year)
 {
     char digits[STR_INT_BYTES];
     return STR_JOIN(a, STR("meta:"), journal, STR(":"), str_digits(digits, year));
+}
+
+/* All of it in braces, as in the names of lock and aside: a journal may have braces in its name. */
+struct str key_block(struct arena *a, struct str journal, int64_t year)
+{
+    struct str name = key_block_name(a, journal, year);
+    return tagged ? STR_JOIN(a, STR("{"), name, STR("}")) : name;
 }
 
 /* Journals may have colons in them: the name is read from its end. */
@@ -117,16 +171,15 @@ bool key_block_read(struct str name, struct str *journal, int64_t *year, struct 
     return true;
 }
 
-/* A cluster hashes the part of a key in braces, or else all of it. So these two are in the slot of
- * the block that they belong to, and one script may touch all three. */
+/* In the slot of the block that they belong to: one script may touch all three. */
 struct str key_block_lock(struct arena *a, struct str journal, int64_t year)
 {
-    return STR_JOIN(a, STR("sys:lock:{"), key_block(a, journal, year), STR("}"));
+    return STR_JOIN(a, STR("sys:lock:{"), key_block_name(a, journal, year), STR("}"));
 }
 
 struct str key_block_aside(struct arena *a, struct str journal, int64_t year, struct str token)
 {
-    return STR_JOIN(a, STR("sys:aside:{"), key_block(a, journal, year), STR("}:"), token);
+    return STR_JOIN(a, STR("sys:aside:{"), key_block_name(a, journal, year), STR("}:"), token);
 }
 
 struct str key_session(struct arena *a, struct str sid)
@@ -141,7 +194,8 @@ struct str key_admin_session(struct arena *a, struct str sid)
 
 struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who)
 {
-    return STR_JOIN(a, STR("sys:attempts:"), str_of(realm), STR(":"), str_of(what), STR(":"), who);
+    return STR_JOIN(a, sys(), STR("attempts:"), str_of(realm), STR(":"), str_of(what), STR(":"),
+                    who);
 }
 
 /* "query:<uid>:<qid>:<part>" and "task:<uid>:<qid>:<part>" */
@@ -149,7 +203,8 @@ static struct str of_run(struct arena *a, const char *kind, int64_t uid, struct 
                          const char *part)
 {
     char digits[STR_INT_BYTES];
-    return STR_JOIN(a, str_of(kind), str_digits(digits, uid), STR(":"), qid, str_of(part));
+    return STR_JOIN(a, str_of(kind), opening(), str_digits(digits, uid), closing(), STR(":"), qid,
+                    str_of(part));
 }
 
 #define OF_RUN(name, kind, part)                                                                   \
@@ -179,8 +234,7 @@ struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n)
 
 struct str key_search(struct arena *a, int64_t uid, struct str id)
 {
-    char digits[STR_INT_BYTES];
-    return STR_JOIN(a, STR("user:"), str_digits(digits, uid), STR(":search:"), id);
+    return STR_JOIN(a, of_number(a, STR("user:"), uid, STR(":search:")), id);
 }
 
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int64_t n)
@@ -191,20 +245,20 @@ struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int
 /* Downloads had a queue of this name before all others. */
 struct str key_jobs(struct arena *a, const char *queue)
 {
-    return strcmp(queue, "download") == 0 ? STR("download_queue")
-                                          : STR_JOIN(a, STR("jobs:"), str_of(queue));
+    return strcmp(queue, "download") == 0 && !tagged
+               ? STR("download_queue")
+               : STR_JOIN(a, STR("jobs:"), opening(), str_of(queue), closing());
 }
 
 struct str key_jobs_part(struct arena *a, const char *queue, const char *part)
 {
-    return STR_JOIN(a, STR("jobs:"), str_of(queue), STR(":"), str_of(part));
+    return STR_JOIN(a, STR("jobs:"), opening(), str_of(queue), closing(), STR(":"), str_of(part));
 }
 
 /* "<type>:pool:<group>" */
 struct str key_pool(struct arena *a, const char *type, int64_t group)
 {
-    char digits[STR_INT_BYTES];
-    return STR_JOIN(a, str_of(type), STR(":pool:"), str_digits(digits, group));
+    return STR_JOIN(a, str_of(type), of_number(a, STR(":pool:"), group, STR("")));
 }
 
 struct str key_pool_filling(struct arena *a, const char *type, int64_t group)
@@ -215,18 +269,20 @@ struct str key_pool_filling(struct arena *a, const char *type, int64_t group)
 struct str key_template(struct arena *a, struct str category, int64_t id)
 {
     char digits[STR_INT_BYTES];
-    return STR_JOIN(a, STR("template:"), category, STR(":"), str_digits(digits, id));
+    return STR_JOIN(a, unowned(), STR("template:"), category, STR(":"), str_digits(digits, id));
 }
 
 struct str key_template_default(struct arena *a, struct str category)
 {
-    return STR_JOIN(a, STR("template:"), category, STR(":default"));
+    return STR_JOIN(a, unowned(), STR("template:"), category, STR(":default"));
 }
 
-/* In the slot of the list, like the keys of a block. */
+/* The braces were there before clusters. */
 struct str key_pool_state(struct arena *a, const char *type, int64_t group)
 {
-    return STR_JOIN(a, STR("sys:pool:{"), key_pool(a, type, group), STR("}"));
+    struct str list = key_pool(a, type, group);
+    return tagged ? STR_JOIN(a, STR("sys:pool:"), list)
+                  : STR_JOIN(a, STR("sys:pool:{"), list, STR("}"));
 }
 
 struct str key_pool_request(struct arena *a, const char *type, int64_t group, int64_t uid,
@@ -237,11 +293,17 @@ struct str key_pool_request(struct arena *a, const char *type, int64_t group, in
                     STR(":"), request);
 }
 
-/* Ids of plans and tasks begin with the uid. */
+/* Ids of plans and tasks begin with the uid and a hyphen. */
+static struct str of_id(struct arena *a, struct str before, struct str id)
+{
+    struct str rest = id, uid = str_cut(&rest, '-');
+    return STR_JOIN(a, before, opening(), uid, closing(), str_skip(id, uid.n));
+}
+
 #define OF_ID(name, before)                                                                        \
     struct str name(struct arena *a, struct str id)                                                \
     {                                                                                              \
-        return STR_JOIN(a, STR(before), id);                                                       \
+        return of_id(a, STR(before), id);                                                          \
     }
 
 OF_ID(key_training_plan, "training_plan:")
@@ -255,18 +317,19 @@ struct str key_training_day(struct arena *a, struct str id, struct str date)
 
 struct str key_nutrition_day(struct arena *a, int64_t uid, struct str date)
 {
-    char digits[STR_INT_BYTES];
-    return STR_JOIN(a, STR("daily_nutrition:"), str_digits(digits, uid), STR(":"), date);
+    return STR_JOIN(a, of_number(a, STR("daily_nutrition:"), uid, STR(":")), date);
 }
 
 struct str key_permits(struct arena *a, const char *service)
 {
-    return strcmp(service, "chat") == 0 ? STR("sys:keyring")
-                                        : str_printf(a, "sys:keyring:service:%s", service);
+    bool chat = strcmp(service, "chat") == 0;
+    return STR_JOIN(a, sys(), STR("keyring"), chat ? STR("") : STR(":service:"),
+                    chat ? STR("") : str_of(service));
 }
 
 struct str key_api_limit(struct arena *a, int64_t api_id, const char *period)
 {
     char digits[STR_INT_BYTES];
-    return STR_JOIN(a, STR("api_limit:"), str_digits(digits, api_id), STR(":"), str_of(period));
+    return STR_JOIN(a, unowned(), STR("api_limit:"), str_digits(digits, api_id), STR(":"),
+                    str_of(period));
 }

@@ -7,20 +7,28 @@
 
 #include "base/str.h"
 
+/* Whether Redis is a cluster: then each name has a hash tag. It is the uid of what a user has, the
+ * queue of jobs, the group of a pool, the block, else "sys"; sessions have none yet. Set once,
+ * before any key is made. On a single Redis names never change: it has data under them. */
+void keys_on_cluster(bool on);
+bool keys_are_on_cluster(void);
+
 /* --- the catalog: no TTL; engine/papers/catalog.c --- */
 
-extern const struct str key_tags;     /* hash: tag -> type */
-extern const struct str key_journals; /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
-extern const struct str key_prices;   /* hash: journal -> points */
-extern const struct str key_catalog;  /* hash: "load" -> the load whose years it shows */
-extern const struct str key_catalog_lock; /* string: token of its loader, 10 s */
+extern struct str key_tags;         /* hash: tag -> type */
+extern struct str key_journals;     /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
+extern struct str key_prices;       /* hash: journal -> points */
+extern struct str key_catalog;      /* hash: "load" -> the load whose years it shows */
+extern struct str key_catalog_lock; /* string: token of its loader, 10 s */
 struct str key_tag_journals(struct arena *a, struct str tag);     /* set: journals */
 struct str key_year_numbers(struct arena *a, struct str journal); /* hash: year -> papers */
-extern const struct str key_bare; /* hash: journal -> "2024 3 2025 0", papers without abstract */
+extern struct str key_bare; /* hash: journal -> "2024 3 2025 0", papers without abstract */
 
 /* --- blocks: 7 days, renewed by use, rebuilt from paperinfo; engine/papers/block.c --- */
 
 struct str key_block(struct arena *a, struct str journal, int64_t year); /* hash: DOI -> paper */
+/* The same on any Redis: what units are called, and results say of their papers. */
+struct str key_block_name(struct arena *a, struct str journal, int64_t year);
 /* string: token of its builder, 30 s */
 struct str key_block_lock(struct arena *a, struct str journal, int64_t year);
 /* hash: the same while it is built, 10 minutes */
@@ -28,9 +36,9 @@ struct str key_block_aside(struct arena *a, struct str journal, int64_t year, st
 
 /* --- records, rebuilt from MySQL; engine/store/cache.c, engine/people/session.c --- */
 
-extern const struct str key_expiry; /* sorted set: uid -> when it is swept, ms since 1970 */
+extern struct str key_expiry; /* sorted set: uid -> when it is swept, ms since 1970 */
 /* string: generation of the Redis whose records are trusted */
-extern const struct str key_cache_run;
+extern struct str key_cache_run;
 struct str key_user_info(struct arena *a, int64_t uid);     /* hash; swept */
 struct str key_user_sessions(struct arena *a, int64_t uid); /* set: sids; swept */
 /* hash; 7 days, renewed. An API token is found by its hash, as a session is by its sid, and so its
@@ -49,8 +57,8 @@ struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours
 /* --- failed log-ins, registrations: no TTL, a limit must not be evicted; swept by
  * engine/people/attempts.c --- */
 
-extern const struct str key_attempts; /* sorted set: keys of the next kind -> last attempt, ms */
-extern const struct str key_registrations; /* the same, of registrations */
+extern struct str key_attempts;      /* sorted set: keys of the next kind -> last attempt, ms */
+extern struct str key_registrations; /* the same, of registrations */
 /* sorted set: attempts -> when, ms. realm: struct attempt; what: "pair", "name", "address"; and
  * "known": a string, for 30 days */
 struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who);
@@ -63,11 +71,11 @@ struct str key_billing_queue(struct arena *a, int64_t uid); /* list: records; un
 struct str key_deductions(struct arena *a, int64_t uid);    /* hash: request id -> seq; likewise */
 struct str key_aside(struct arena *a, int64_t uid);         /* list: records that cannot be read */
 /* sorted set: uids that may have records -> when the last was announced, ms since 1970 */
-extern const struct str key_billing;
-extern const struct str key_audit_lock; /* string: token of the node that audits, 60 s */
-extern const struct str key_audited;    /* string: when one was last completed, ms since 1970 */
+extern struct str key_billing;
+extern struct str key_audit_lock; /* string: token of the node that audits, 60 s */
+extern struct str key_audited;    /* string: when one was last completed, ms since 1970 */
 /* string: cents that the last audit found to be off, and in how many places */
-extern const struct str key_drift;
+extern struct str key_drift;
 
 /* --- runs: no TTL until archived, then 7 days; engine/runs/units.c, engine/money/charge.c --- */
 
@@ -75,9 +83,9 @@ extern const struct str key_drift;
  * finished, relevant, failed, cost; retry, fresh: see run_tell.lua, units_put.lua; owed: what the
  * row is owed, see runs/owed.h */
 struct str key_query_status(struct arena *a, int64_t uid, struct str qid);
-extern const struct str key_queue; /* sorted set: "<uid>:<qid>" -> when it was submitted, ms */
+extern struct str key_queue; /* sorted set: "<uid>:<qid>" -> when it was submitted, ms */
 /* sorted set: "<uid>:<qid>" whose rows may be owed something -> when it was announced, ms */
-extern const struct str key_owed;
+extern struct str key_owed;
 /* hash: question, search_params, created, started, ended, original, simulated */
 struct str key_query_info(struct arena *a, int64_t uid, struct str qid);
 struct str key_pause_signal(struct arena *a, int64_t uid, struct str qid);     /* string: "1" */
@@ -94,7 +102,7 @@ struct str key_progress(struct arena *a, int64_t uid, struct str qid); /* string
 struct str key_arrivals(struct arena *a, int64_t uid, struct str qid);
 /* list: the relevant ones of them, in the order in which that was found; each once */
 struct str key_relevant(struct arena *a, int64_t uid, struct str qid);
-extern const struct str key_archive_lock; /* string: token of the node that archives, 30 s */
+extern struct str key_archive_lock; /* string: token of the node that archives, 30 s */
 /* list: up to 100 papers of a run that names its papers (chosen/frozen.h), each "<DOI> <its
  * block>"; 7 days, rebuilt from distill_paper */
 struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n);
@@ -104,15 +112,15 @@ bool key_block_read(struct str name, struct str *journal, int64_t *year, struct 
 
 /* --- nodes and workers: no TTL, kept true by every node; engine/crew/dispatcher.c, crew.c --- */
 
-extern const struct str key_running;    /* hash: "<uid>:<qid>" -> workers it may have */
-extern const struct str key_nodes;      /* sorted set: incarnation -> last heartbeat, ms */
-extern const struct str key_nodes_info; /* hash: incarnation -> what it says of itself, as JSON */
+extern struct str key_running;    /* hash: "<uid>:<qid>" -> workers it may have */
+extern struct str key_nodes;      /* sorted set: incarnation -> last heartbeat, ms */
+extern struct str key_nodes_info; /* hash: incarnation -> what it says of itself, as JSON */
 /* hash: likewise, of nodes without a heartbeat; until reported (engine/watch/alerts.c) */
-extern const struct str key_nodes_lost;
-extern const struct str key_news;       /* stream: runs whose state was changed; the last 1,000 */
-extern const struct str key_dispatched; /* string: generation of the Redis whose queue is whole */
-extern const struct str key_dispatcher_lock; /* string: token of the node that dispatches, 3 s */
-extern const struct str key_keeper_lock;     /* string: token of the node that tends runs, 10 s */
+extern struct str key_nodes_lost;
+extern struct str key_news;            /* stream: runs whose state was changed; the last 1,000 */
+extern struct str key_dispatched;      /* string: generation of the Redis whose queue is whole */
+extern struct str key_dispatcher_lock; /* string: token of the node that dispatches, 3 s */
+extern struct str key_keeper_lock;     /* string: token of the node that tends runs, 10 s */
 /* hash: "<qid>:<incarnation>" -> workers of that run on that node; "jobs:<incarnation>" -> jobs
  * that call the AI; notes: see workers_claim.lua */
 struct str key_workers(struct arena *a, int64_t uid);
@@ -139,9 +147,9 @@ struct str key_jobs(struct arena *a, const char *queue); /* sorted set: ids by p
  * "aside": sorted set, ids of jobs whose row cannot be written -> since when, ms. "wake": stream of
  * one entry, a new one whenever jobs wait where none did */
 struct str key_jobs_part(struct arena *a, const char *queue, const char *part);
-extern const struct str key_jobs_paid_lock; /* string: of the one that looks at payments, 30 s */
-extern const struct str key_jobs_lock;      /* string: token of the node that refills them, 10 s */
-extern const struct str key_jobs_soon_lock; /* likewise, of queues that are filled soon, 10 s */
+extern struct str key_jobs_paid_lock; /* string: of the one that looks at payments, 30 s */
+extern struct str key_jobs_lock;      /* string: token of the node that refills them, 10 s */
+extern struct str key_jobs_soon_lock; /* likewise, of queues that are filled soon, 10 s */
 
 /* --- limits of users: no TTL, a limit must not be evicted; engine/jobs/limits.c --- */
 
@@ -161,8 +169,8 @@ struct str key_pool_state(struct arena *a, const char *type, int64_t group);
 struct str key_pool_request(struct arena *a, const char *type, int64_t group, int64_t uid,
                             struct str request);
 /* hash: bytes that all lists take, as last added up; low: groups that run out, as JSON */
-extern const struct str key_pools;
-extern const struct str key_pools_lock; /* string: token of the node that keeps pools full, 10 s */
+extern struct str key_pools;
+extern struct str key_pools_lock; /* string: token of the node that keeps pools full, 10 s */
 
 /* --- prompt templates: 30 days, rebuilt from prompt_template; app/plan/template.h --- */
 
@@ -170,7 +178,7 @@ extern const struct str key_pools_lock; /* string: token of the node that keeps 
  * that was deleted: version */
 struct str key_template(struct arena *a, struct str category, int64_t id);
 struct str key_template_default(struct arena *a, struct str category); /* string: an id */
-extern const struct str key_template_categories;                       /* set: categories */
+extern struct str key_template_categories;                             /* set: categories */
 
 /* --- plans, rebuilt from MySQL; app/plan/plans.h --- */
 
@@ -186,24 +194,22 @@ struct str key_nutrition_day(struct arena *a, int64_t uid, struct str date);
 struct str key_plans(struct arena *a, int64_t uid);
 struct str key_generation_task(struct arena *a, struct str id); /* hash: how far; 24 hours */
 struct str key_pending_tasks(struct arena *a, int64_t uid);     /* set: ids; swept by a role */
-extern const struct str
-    key_documents_lock;                 /* string: token of the node that sweeps documents, 10 s */
-extern const struct str key_plans_lock; /* string: token of the node that sweeps plans, 10 s */
-extern const struct str key_extract_lock;   /* string: token of the node that closes tasks, 30 s */
-extern const struct str key_post_tags_lock; /* likewise, that tells points of changed posts, 30 s */
-extern const struct str key_post_space_lock;  /* likewise, that has posts embedded again, 30 s */
-extern const struct str key_paper_space_lock; /* likewise, of papers, 30 s */
-extern const struct str
-    key_paper_news_lock;                /* likewise, that queues what a load has changed, 60 s */
-extern const struct str key_hooks_lock; /* string: token of the node that calls webhooks, 30 s */
-extern const struct str key_plans_warm_lock; /* likewise, of the node that loads them, 30 s */
-extern const struct str key_plans_warmed; /* string: generation and day that they were loaded for */
+extern struct str key_documents_lock;   /* string: token of the node that sweeps documents, 10 s */
+extern struct str key_plans_lock;       /* string: token of the node that sweeps plans, 10 s */
+extern struct str key_extract_lock;     /* string: token of the node that closes tasks, 30 s */
+extern struct str key_post_tags_lock;   /* likewise, that tells points of changed posts, 30 s */
+extern struct str key_post_space_lock;  /* likewise, that has posts embedded again, 30 s */
+extern struct str key_paper_space_lock; /* likewise, of papers, 30 s */
+extern struct str key_paper_news_lock;  /* likewise, that queues what a load has changed, 60 s */
+extern struct str key_hooks_lock;       /* string: token of the node that calls webhooks, 30 s */
+extern struct str key_plans_warm_lock;  /* likewise, of the node that loads them, 30 s */
+extern struct str key_plans_warmed;     /* string: generation and day that they were loaded for */
 
 /* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/ai/permits.c --- */
 
 /* hash: run (generation), at, since, clean, big; see permits_lease.lua */
 struct str key_permits(struct arena *a, const char *service);
-extern const struct str key_key_errors; /* hash: number -> when, whether refused, what; the last */
+extern struct str key_key_errors; /* hash: number -> when, whether refused, what; the last */
 struct str key_window(struct arena *a, int64_t api_id); /* hash: what was used, by slots; rest */
 /* string: start of the period, s since 1970, and calls in it. period: "minute", "day", "month" */
 struct str key_api_limit(struct arena *a, int64_t api_id, const char *period);
@@ -211,6 +217,6 @@ struct str key_api_limit(struct arena *a, int64_t api_id, const char *period);
 /* --- alerts: no TTL; engine/watch/alerts.c --- */
 
 /* string: numbered note of the episodes that are not over, as JSON; so has table setting */
-extern const struct str key_alerts;
-extern const struct str key_alerts_lock; /* string: token of the node that watches, 10 s */
+extern struct str key_alerts;
+extern struct str key_alerts_lock; /* string: token of the node that watches, 10 s */
 #endif

@@ -105,12 +105,13 @@ static void add_claims(struct reason_facts *f, const struct standing_whole *w,
         f->down = w->open && reach == 0;
 }
 
-static const char *repairing(const struct standing *s, const struct reason_facts *f,
+static const char *repairing(const struct standing *s, const struct reason_facts *f, struct str key,
                              const struct redis_reply *ledger)
 {
     if (!s->whole.queue_whole && f->workers == 0)
         return "queue";
-    bool stale = ledger->type == REDIS_STRING && !generation_is(s->node->redis, ledger->str);
+    bool stale =
+        ledger->type == REDIS_STRING && !generation_is_at(s->node->redis, key, ledger->str);
     return stale && f->workers > 0 ? "account" : NULL;
 }
 
@@ -154,7 +155,7 @@ static void tell_one(struct task *t, struct standing *s, struct run_id id,
     add_whole(&f, &s->whole);
     add_claims(&f, &s->whole, r[ASK_CLAIMS], id.qid);
     f.position = r[ASK_RANK]->type == REDIS_INT ? r[ASK_RANK]->integer + 1 : 0;
-    f.repairing = repairing(s, &f, r[ASK_LEDGER]);
+    f.repairing = repairing(s, &f, key_ledger(task_arena(t), id.uid), r[ASK_LEDGER]);
     v->why = reason_in(task_arena(t), &f);
     if (v->state == RUN_RUNNING && reason_moves(v->why.code))
         set_pace(&s->whole, &f, v->papers - v->finished, v);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "wire/redis/redis_private.h"
+#include "wire/redis/redis_map.h"
 
 #define CONNECT_MS  2000
 #define COMMAND_MS  5000
@@ -23,6 +23,16 @@ static void count_with(struct redis *r, struct metrics *all)
                        "System calls that carried them.");
     m->reconnects = metric(all, METRIC_COUNTER, "millrace_redis_reconnects_total", name,
                            "Connections made after the first.");
+    if (r->map) {
+        static const char help[] =
+            "Answers of nodes of the cluster that a call was sent again for.";
+        m->moved = metric(all, METRIC_COUNTER, "millrace_redis_redirects_total",
+                          arena_printf(&r->arena, "%s,kind=\"moved\"", name), help);
+        m->asked = metric(all, METRIC_COUNTER, "millrace_redis_redirects_total",
+                          arena_printf(&r->arena, "%s,kind=\"ask\"", name), help);
+        m->told_later = metric(all, METRIC_COUNTER, "millrace_redis_redirects_total",
+                               arena_printf(&r->arena, "%s,kind=\"later\"", name), help);
+    }
     static const int counted[] = {ERR_CANCELED,    ERR_TIMEOUT,   ERR_LIMIT,  ERR_BUSY,
                                   ERR_UNAVAILABLE, ERR_UNCERTAIN, ERR_REFUSED};
     for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
@@ -45,25 +55,65 @@ static void copy_options(struct redis *r, const struct redis_options *o)
     r->waiting_max = o->waiting_max ? o->waiting_max : WAITING_MAX;
 }
 
-struct redis *redis_open(struct group *g, const struct redis_options *o)
+static struct redis *make(struct loop *l)
 {
     struct redis *r = check_memory(calloc(1, sizeof(*r)));
-    r->loop = g->loop;
-    r->opened_ms = loop_now_ms(g->loop);
+    r->loop = l;
+    r->opened_ms = loop_now_ms(l);
     arena_init(&r->arena);
     buf_init(&r->in);
     buf_init(&r->out);
     waitq_init(&r->first);
     list_init(&r->scripts);
-    copy_options(r, o);
-    if (r->url.tls)
-        r->tls_context = tls_context_new(&(struct tls_options){.ca_file = r->url.ca_file});
-    count_with(r, o->metrics);
-    if (task_go(g, "redis", redis_link_run, r)) {
-        redis_free(r);
-        return NULL;
-    }
     return r;
+}
+
+static struct redis *start(struct redis *r, struct group *g)
+{
+    if (r->url.tls && !r->map)
+        r->tls_context = tls_context_new(&(struct tls_options){.ca_file = r->url.ca_file});
+    if (!task_go(g, "redis", r->map ? redis_map_run : redis_link_run, r))
+        return r;
+    redis_free(r);
+    return NULL;
+}
+
+struct redis *redis_open(struct group *g, const struct redis_options *o)
+{
+    struct redis *r = make(g->loop);
+    copy_options(r, o);
+    if (o->cluster)
+        r->map = redis_map_new(r, g);
+    count_with(r, o->metrics);
+    return start(r, g);
+}
+
+struct redis *redis_open_member(struct redis *front, struct group *g,
+                                const struct redis_address *at)
+{
+    struct redis *r = make(front->loop);
+    struct arena *a = &r->arena;
+    struct redis_address *copy = ARENA_NEW(a, struct redis_address);
+    *copy = (struct redis_address){arena_strdup(a, at->host), arena_strdup(a, at->port)};
+    r->url = (struct redis_url){.address_count = 1,
+                                .addresses = copy,
+                                .tls = front->url.tls,
+                                .ca_file = front->url.ca_file ? arena_strdup(a, front->url.ca_file)
+                                                              : NULL};
+    if (front->url.user.p)
+        r->url.user = str_dup(a, front->url.user);
+    if (front->url.password.p)
+        r->url.password = str_dup(a, front->url.password);
+    bool v6 = strchr(at->host, ':');
+    r->name = arena_printf(a, "%s %s%s%s:%s", front->name, v6 ? "[" : "", at->host, v6 ? "]" : "",
+                           at->port);
+    r->silent = front->silent;
+    r->connect_ms = front->connect_ms;
+    r->command_ms = front->command_ms;
+    r->waiting_max = front->waiting_max;
+    r->metrics = front->metrics;
+    r->front = front;
+    return start(r, g);
 }
 
 void redis_close(struct redis *r)
@@ -78,6 +128,8 @@ void redis_close(struct redis *r)
 
 void redis_free(struct redis *r)
 {
+    if (r->map)
+        redis_map_free(r->map);
     if (r->tls_context)
         tls_context_free(r->tls_context);
     free(r->queue.ring);
@@ -89,7 +141,7 @@ void redis_free(struct redis *r)
 
 bool redis_is_cluster(const struct redis *r)
 {
-    return r->cluster;
+    return r->cluster || r->map;
 }
 
 bool redis_up(const struct redis *r)
@@ -104,7 +156,31 @@ uint64_t redis_epoch(const struct redis *r)
 
 struct str redis_run_id(const struct redis *r)
 {
-    return redis_up(r) ? str_of(r->run_id) : STR("");
+    return redis_up(r) ? str_of(r->map ? r->map->run_id : r->run_id) : STR("");
+}
+
+/* The connection that the key's commands go over; NULL: there is none. */
+static const struct redis *at_key(const struct redis *r, struct str key)
+{
+    return r->map ? redis_map_owner(r->map, key) : r;
+}
+
+bool redis_up_at(const struct redis *r, struct str key)
+{
+    const struct redis *at = at_key(r, key);
+    return at && redis_up(at);
+}
+
+uint64_t redis_epoch_at(const struct redis *r, struct str key)
+{
+    const struct redis *at = at_key(r, key);
+    return at ? at->epoch : 0;
+}
+
+struct str redis_run_id_at(const struct redis *r, struct str key)
+{
+    const struct redis *at = at_key(r, key);
+    return at ? redis_run_id(at) : STR("");
 }
 
 void redis_enter(struct redis *r)
@@ -122,7 +198,7 @@ int redis_leave(struct redis *r, int err)
     return err;
 }
 
-static int wait_for_first(struct task *t, struct redis *r)
+int redis_wait_for_first(struct task *t, struct redis *r)
 {
     int64_t left = r->opened_ms + r->connect_ms - loop_now_ms(r->loop);
     if (left <= 0)
@@ -135,15 +211,14 @@ static int wait_for_first(struct task *t, struct redis *r)
     return err == ERR_TIMEOUT ? 0 : err; /* the caller finds that it is down */
 }
 
-/* Whether count commands of together so many bytes may be queued now. */
-static int admit(struct task *t, struct redis *r, size_t count, size_t bytes)
+int redis_admit(struct task *t, struct redis *r, size_t count, size_t bytes)
 {
     if (task_canceled(t))
         return ERR_CANCELED;
     if (task_time_left_ms(t) == 0)
         return ERR_TIMEOUT;
     if (r->epoch == 0) {
-        int err = wait_for_first(t, r);
+        int err = redis_wait_for_first(t, r);
         if (err)
             return err;
     }
@@ -158,8 +233,7 @@ static int admit(struct task *t, struct redis *r, size_t count, size_t bytes)
     return 0;
 }
 
-/* The command is in r->out: waits for what w asks for. */
-static int await(struct task *t, struct redis *r, struct redis_wait *w)
+int redis_await(struct task *t, struct redis *r, struct redis_wait *w)
 {
     redis_link_has_output(r);
     int64_t old = task_deadline(t, r->command_ms);
@@ -179,25 +253,32 @@ static int await(struct task *t, struct redis *r, struct redis_wait *w)
     return err;
 }
 
-int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
+int redis_ask(struct task *t, struct redis *r, bool asking, const struct redis_command *c,
               const struct redis_reply **out)
 {
-    size_t bytes = redis_encoded_bytes(c);
-    int err = admit(t, r, 1, bytes);
+    static const char ask[] = "*1\r\n$6\r\nASKING\r\n";
+    const struct redis_reply *both[2];
+    size_t bytes = redis_encoded_bytes(c), before = asking ? sizeof(ask) - 1 : 0;
+    size_t count = asking ? 2 : 1;
+    int err = redis_admit(t, r, count, before + bytes);
     if (err)
         return err;
+    if (asking)
+        buf_add(&r->out, ask, before);
     redis_encode(c, buf_reserve(&r->out, bytes));
     buf_added(&r->out, bytes);
-    struct redis_wait w = {.task = t, .replies = out};
-    redis_queue_put(r, &w, 1, bytes, bytes);
-    return await(t, r, &w);
+    struct redis_wait w = {.task = t, .replies = asking ? both : out};
+    redis_queue_put(r, &w, count, before + bytes, before + bytes);
+    err = redis_await(t, r, &w);
+    if (!err && asking)
+        *out = both[1];
+    return err;
 }
 
 bool redis_says_cluster(struct str words)
 {
     return str_starts(words, STR("MOVED ")) || str_starts(words, STR("ASK ")) ||
-           str_starts(words, STR("CROSSSLOT ")) || str_starts(words, STR("CLUSTERDOWN ")) ||
-           str_starts(words, STR("TRYAGAIN "));
+           str_starts(words, STR("CLUSTERDOWN ")) || str_starts(words, STR("TRYAGAIN "));
 }
 
 bool redis_says_leave(struct str words)
@@ -223,71 +304,19 @@ int redis_verdict(struct task *t, const struct redis_reply *reply, const struct 
     return 0;
 }
 
+static int ask_once(struct task *t, struct redis *server, bool asking, void *call,
+                    const struct redis_reply **out)
+{
+    return redis_ask(t, server, asking, call, out);
+}
+
 int redis_argv(struct task *t, struct redis *r, struct str key, size_t argc, const struct str *argv,
                const struct redis_reply **out)
 {
-    (void)key; /* one server: all keys are its */
+    struct redis_command c = {.argc = argc, .argv = argv};
     const struct redis_reply *reply;
     redis_enter(r);
-    int err = redis_ask(t, r, &(struct redis_command){.argc = argc, .argv = argv}, &reply);
+    int err = r->map ? redis_cluster_ask(t, r, key, ask_once, &c, &reply)
+                     : redis_ask(t, r, false, &c, &reply);
     return redis_leave(r, err ? err : redis_verdict(t, reply, out));
-}
-
-void redis_batch_init(struct redis_batch *b, struct task *t, struct redis *r)
-{
-    *b = (struct redis_batch){.task = t, .redis = r};
-}
-
-static char *batch_room(struct redis_batch *b, size_t bytes)
-{
-    if (b->cap - b->len < bytes) {
-        size_t cap = 2 * b->cap + bytes;
-        b->bytes = arena_grow(task_arena(b->task), b->bytes, b->len, cap);
-        b->cap = cap;
-    }
-    return b->bytes + b->len;
-}
-
-void redis_batch_argv(struct redis_batch *b, struct str key, size_t argc, const struct str *argv)
-{
-    (void)key;
-    struct redis_command c = {.argc = argc, .argv = argv};
-    size_t bytes = redis_encoded_bytes(&c);
-    if (b->err || b->len + bytes > REDIS_COMMAND_BYTES_MAX) {
-        b->err = ERR_LIMIT;
-        return;
-    }
-    redis_encode(&c, batch_room(b, bytes));
-    b->len += bytes;
-    if (b->count++ == 0)
-        b->first_len = bytes;
-}
-
-static int batch_ask(struct redis_batch *b, const struct redis_reply **replies)
-{
-    struct redis *r = b->redis;
-    if (b->err)
-        return task_fail(b->task, b->err, "a Redis batch is over the limit of %d bytes",
-                         REDIS_COMMAND_BYTES_MAX);
-    if (b->count == 0)
-        return 0;
-    int err = admit(b->task, r, b->count, b->len);
-    if (err)
-        return err;
-    buf_add(&r->out, b->bytes, b->len);
-    struct redis_wait w = {.task = b->task, .replies = replies};
-    redis_queue_put(r, &w, b->count, b->len, b->first_len);
-    return await(b->task, r, &w);
-}
-
-int redis_batch_run(struct redis_batch *b, const struct redis_reply *const **replies)
-{
-    struct redis *r = b->redis;
-    const struct redis_reply **all = arena_alloc(task_arena(b->task), b->count * sizeof(*all));
-    redis_enter(r);
-    int err = batch_ask(b, all);
-    redis_batch_init(b, b->task, r);
-    if (!err)
-        *replies = all;
-    return redis_leave(r, err);
 }

@@ -23,6 +23,8 @@ static size_t words_of(const struct redis_command *c)
 
 size_t redis_encoded_bytes(const struct redis_command *c)
 {
+    if (c->encoded.p)
+        return c->encoded.n;
     return 3 + digits(words_of(c)) + words_bytes(c->head_count, c->head) +
            words_bytes(c->argc, c->argv) + words_bytes(c->tail_count, c->tail);
 }
@@ -53,6 +55,10 @@ static char *put_words(char *p, size_t count, const struct str *words)
 
 void redis_encode(const struct redis_command *c, char *p)
 {
+    if (c->encoded.p) {
+        memcpy(p, c->encoded.p, c->encoded.n);
+        return;
+    }
     p = put_header(p, '*', words_of(c));
     p = put_words(p, c->head_count, c->head);
     p = put_words(p, c->argc, c->argv);

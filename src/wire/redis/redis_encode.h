@@ -7,6 +7,7 @@
 /* The words of head, then those of argv, then those of tail: what comes before and after argv, such
  * as EVALSHA, needs no copy of it. */
 struct redis_command {
+    struct str encoded; /* all of it as it is sent, instead of the rest; STR_NULL: none */
     size_t head_count;
     const struct str *head;
     size_t argc;

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "loop/backoff.h"
 #include "loop/net.h"
-#include "wire/redis/redis_private.h"
+#include "wire/redis/redis_map.h"
 
 #define BACKOFF                                                                                    \
     {                                                                                              \
@@ -31,8 +31,7 @@
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_COUNT      3
 
-/* Keeps why the server cannot be used. The same reason is logged once, not for every attempt. */
-static void PRINTF(3, 4) trouble(struct redis *r, enum log_level level, const char *fmt, ...)
+void redis_trouble(struct redis *r, enum log_level level, const char *fmt, ...)
 {
     char text[sizeof(r->problem)];
     va_list ap;
@@ -63,7 +62,8 @@ static void on_quiet(void *arg)
         timer_set(&r->quiet, due_ms);
         return;
     }
-    trouble(r, LOG_WARN, "closed the connection: no answer for %lld ms", (long long)r->command_ms);
+    redis_trouble(r, LOG_WARN, "closed the connection: no answer for %lld ms",
+                  (long long)r->command_ms);
     cut(r);
 }
 
@@ -140,18 +140,19 @@ static int read_some(struct task *t, struct redis *r)
  * commands that were sent already are still taken. */
 static void notice_state(struct redis *r, const char *p)
 {
-    if (*p != '-' || r->state != REDIS_UP)
-        return;
+    if (*p != '-' || r->state != REDIS_UP || r->front)
+        return; /* in a cluster the call goes elsewhere, or is tried again */
     struct str words = str_from(p + 1, r->scan.pos - 3);
     /* A hanging script or a full disk ends without a reconnect. */
     if (!redis_says_leave(words))
         return;
     r->cluster = redis_says_cluster(words);
     if (r->cluster)
-        trouble(r, LOG_ERROR, "closed the connection: the server is part of " NO_CLUSTER " (%.*s)",
-                STR_ARG(words));
+        redis_trouble(r, LOG_ERROR,
+                      "closed the connection: the server is part of " NO_CLUSTER " (%.*s)",
+                      STR_ARG(words));
     else
-        trouble(r, LOG_WARN, "closed the connection: the server says: %.*s", STR_ARG(words));
+        redis_trouble(r, LOG_WARN, "closed the connection: the server says: %.*s", STR_ARG(words));
     r->state = REDIS_LEAVING;
 }
 
@@ -208,18 +209,19 @@ static void hang_up(struct task *t, struct redis *r)
 
 static int secure(struct task *t, struct redis *r)
 {
-    struct tls_peer peer = {.host = r->url.host};
+    struct tls_peer peer = {.host = r->url.addresses[r->address].host};
     return tls_task_connect(t, r->tls_context, &peer, &r->watch, &r->tls);
 }
 
 static int dial(struct task *t, struct redis *r)
 {
+    const struct redis_address *at = &r->url.addresses[r->address];
     int fd;
     int err = r->tls_context ? tls_context_ready(t, r->tls_context) : 0;
     if (err)
         return err;
     err = r->url.path ? net_connect_unix(t, r->url.path, &fd)
-                      : net_connect_tcp(t, r->url.host, r->url.port, &fd);
+                      : net_connect_tcp(t, at->host, at->port, &fd);
     if (err)
         return err;
     if (!r->url.path)
@@ -283,11 +285,15 @@ static int check_server(struct task *t, struct redis *r, const struct redis_repl
         return task_fail(t, ERR_PROTO, "its INFO has no run_id");
     if (str_eq(info_field(info->str, STR("loading")), STR("1")))
         return task_fail(t, ERR_UNAVAILABLE, "it is still loading its data");
-    if (str_eq(info_field(info->str, STR("role")), STR("slave")))
+    bool cluster = str_eq(info_field(info->str, STR("cluster_enabled")), STR("1"));
+    /* In a cluster a replica says where its master is. */
+    if (!r->front && str_eq(info_field(info->str, STR("role")), STR("slave")))
         return task_fail(t, ERR_UNAVAILABLE, "it is a read-only replica");
-    r->cluster = str_eq(info_field(info->str, STR("cluster_enabled")), STR("1"));
+    r->cluster = cluster && !r->front;
     if (r->cluster)
         return task_fail(t, ERR_REFUSED, "it is " NO_CLUSTER);
+    if (!cluster && (r->front || r->url.address_count > 1))
+        return task_fail(t, ERR_REFUSED, "it is a single Redis, and no part of a cluster");
     memcpy(r->run_id, run_id.p, run_id.n);
     return 0;
 }
@@ -328,6 +334,8 @@ static int connect_once(struct task *t, struct redis *r)
         if (err)
             hang_up(t, r);
     }
+    if (err && r->url.address_count > 1)
+        r->address = (r->address + 1) % r->url.address_count;
     task_scope_end(t, scope);
     return err;
 }
@@ -337,9 +345,15 @@ static void come_up(struct redis *r)
     r->queued = r->written = 0;
     r->state = REDIS_UP;
     r->problem[0] = '\0';
-    if (r->epoch++ > 0)
+    if (r->epoch > 0)
         metric_add(r->metrics.reconnects, 1);
-    metric_set(r->metrics.up, 1);
+    if (r->front) {
+        r->epoch = ++r->front->map->connections;
+        redis_map_changed(r->front->map);
+    } else {
+        r->epoch++;
+        metric_set(r->metrics.up, 1);
+    }
     if (!r->silent)
         log_info("redis", "%s: connected, run id %s", r->name, r->run_id);
     waitq_wake_all(&r->first);
@@ -348,13 +362,16 @@ static void come_up(struct redis *r)
 static void go_down(struct redis *r, int err)
 {
     if (err == ERR_PROTO)
-        trouble(r, LOG_ERROR, "closed the connection: the server broke the protocol");
+        redis_trouble(r, LOG_ERROR, "closed the connection: the server broke the protocol");
     else if (err == ERR_CANCELED)
-        trouble(r, LOG_INFO, "closed");
+        redis_trouble(r, LOG_INFO, "closed");
     else if (r->problem[0] == '\0')
-        trouble(r, LOG_WARN, "lost the connection");
+        redis_trouble(r, LOG_WARN, "lost the connection");
     r->state = REDIS_DOWN;
-    metric_set(r->metrics.up, 0);
+    if (r->front)
+        redis_map_changed(r->front->map);
+    else
+        metric_set(r->metrics.up, 0);
     timer_clear(&r->quiet);
     redis_queue_fail_all(r);
 }
@@ -381,14 +398,14 @@ static void serve(struct task *t, struct redis *r)
 static void explain(struct task *t, struct redis *r, int err)
 {
     if (err == ERR_TIMEOUT)
-        trouble(r, LOG_WARN, "not reachable: no connection within %lld ms",
-                (long long)r->connect_ms);
+        redis_trouble(r, LOG_WARN, "not reachable: no connection within %lld ms",
+                      (long long)r->connect_ms);
     else if (err != ERR_CANCELED)
-        trouble(r, err == ERR_REFUSED || err == ERR_PROTO ? LOG_ERROR : LOG_WARN,
-                "not reachable: %s", task_error(t));
+        redis_trouble(r, err == ERR_REFUSED || err == ERR_PROTO ? LOG_ERROR : LOG_WARN,
+                      "not reachable: %s", task_error(t));
 }
 
-static void retire(struct task *t, struct redis *r)
+void redis_retire(struct task *t, struct redis *r)
 {
     r->state = REDIS_CLOSED;
     snprintf(r->problem, sizeof(r->problem), "closed");
@@ -418,5 +435,5 @@ void redis_link_run(struct task *t, void *arg)
         if (backoff_wait(t, err == ERR_REFUSED || r->cluster ? &refused : &r->backoff))
             break;
     }
-    retire(t, r);
+    redis_retire(t, r);
 }

@@ -14,6 +14,7 @@
 #define WIRE_REDIS_PRIVATE_H
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "loop/backoff.h"
 #include "loop/sync.h"
 #include "loop/timer.h"
@@ -53,14 +54,20 @@ enum redis_state {
     REDIS_CLOSED,  /* for good */
 };
 
+/* The first three are of clusters only. */
 struct redis_metrics {
+    int64_t *moved, *asked, *told_later;
     int64_t *up, *waiting, *commands, *writes, *reconnects;
     int64_t *errors[1 - ERR_LAST]; /* by negated code */
 };
 
+/* One connection; or, with a map, the handle of a cluster, which has none of its own: its map has
+ * a struct redis for each master, and its link task keeps the map. */
 struct redis {
     struct loop *loop;
-    struct arena arena; /* options and scripts, as long as the handle */
+    struct redis_map *map; /* NULL: one connection */
+    struct redis *front;   /* of a connection in a map: the handle; else NULL */
+    struct arena arena;    /* options and scripts, as long as the handle */
     const char *name;
     bool silent; /* quiet, in the options */
     struct redis_url url;
@@ -79,6 +86,7 @@ struct redis {
     char run_id[41];
     char problem[256]; /* why it is down; "" after a success */
     bool cluster;      /* that is why */
+    size_t address;    /* of the URL: the one in use */
 
     struct watch watch;
     struct tls_context *tls_context; /* NULL: plain */
@@ -111,16 +119,44 @@ void redis_link_has_output(struct redis *r);
 void redis_link_expects_answer(struct redis *r);
 void redis_free(struct redis *r);
 
+/* Keeps why the server cannot be used. The same reason is logged once, not for every attempt. */
+void redis_trouble(struct redis *r, enum log_level level, const char *fmt, ...) PRINTF(3, 4);
+/* The end of the link task: waits for the last user. */
+void redis_retire(struct task *t, struct redis *r);
+
 /* redis.c. Every public function that waits enters first and leaves last. */
 void redis_enter(struct redis *r);
 int redis_leave(struct redis *r, int err); /* counts err and returns it */
-/* One round trip; an error reply is a success here. */
-MUST_CHECK int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
-                         const struct redis_reply **out);
+/* A connection for the map of the handle; NULL when no task can be started. */
+struct redis *redis_open_member(struct redis *front, struct group *g,
+                                const struct redis_address *at);
+/* Waits for the first connection, at most connect_ms since the handle was opened. */
+MUST_CHECK int redis_wait_for_first(struct task *t, struct redis *r);
+/* Whether count commands of together so many bytes may be queued now. */
+MUST_CHECK int redis_admit(struct task *t, struct redis *r, size_t count, size_t bytes);
+/* The commands are in r->out and in the queue: waits for what w asks for. */
+MUST_CHECK int redis_await(struct task *t, struct redis *r, struct redis_wait *w);
+/* One round trip over one connection; an error reply is a success here. asking: with ASKING before
+ * it, which lets a node take it that has the slot in part. */
+MUST_CHECK int redis_ask(struct task *t, struct redis *r, bool asking,
+                         const struct redis_command *c, const struct redis_reply **out);
 /* Whether the error says that the server cannot do this now. Nothing was done. */
 bool redis_says_not_now(struct str words);
 /* Whether it says that the server can do nothing at all: the connection is closed. */
 bool redis_says_leave(struct str words);
 /* Whether only a node of a Redis Cluster says it. Nothing was done. */
 bool redis_says_cluster(struct str words);
+
+/* redis_script.c: one round trip, or more where the script is not loaded. call: a struct
+ * redis_script_call. */
+struct redis_script_call {
+    const struct redis_script *script;
+    size_t key_count, argc;
+    const struct str *argv;
+};
+MUST_CHECK int redis_script_ask(struct task *t, struct redis *r, bool asking, void *call,
+                                const struct redis_reply **out);
+
+/* redis_batch.c */
+MUST_CHECK int redis_batch_cluster(struct redis_batch *b, const struct redis_reply **replies);
 #endif

@@ -22,8 +22,9 @@ static void grow(struct redis_queue *q)
 
 static void set_waiting(struct redis *r, size_t n)
 {
+    /* The connections of a cluster share the number. */
+    metric_add(r->metrics.waiting, (int64_t)n - (int64_t)r->waiting);
     r->waiting = n;
-    metric_set(r->metrics.waiting, (int64_t)n);
 }
 
 void redis_queue_put(struct redis *r, struct redis_wait *w, size_t count, size_t bytes,

@@ -1,6 +1,6 @@
 /* Scripts: loaded once per connection (SCRIPT LOAD), run by hash (EVALSHA). */
 #include "base/log.h"
-#include "wire/redis/redis_private.h"
+#include "wire/redis/redis_map.h"
 
 #define SHA_BYTES 40
 #define TRIES_MAX 4 /* of a script that the server has lost each time */
@@ -32,7 +32,7 @@ static int load(struct task *t, struct redis *r, struct known_script *k)
 {
     const struct str words[] = {STR("SCRIPT"), STR("LOAD"), k->script->text};
     const struct redis_reply *reply;
-    int err = redis_ask(t, r, &(struct redis_command){.argc = 3, .argv = words}, &reply);
+    int err = redis_ask(t, r, false, &(struct redis_command){.argc = 3, .argv = words}, &reply);
     if (err == ERR_UNCERTAIN)
         return ERR_UNAVAILABLE; /* loaded or not, it has not run */
     if (!err)
@@ -71,19 +71,16 @@ static bool is_forgotten(const struct redis_reply *reply)
     return reply->type == REDIS_ERROR && str_starts(reply->str, STR("NOSCRIPT "));
 }
 
-static int run(struct task *t, struct redis *r, struct known_script *k,
+static int run(struct task *t, struct redis *r, bool asking, struct known_script *k,
                const struct redis_command *c, const struct redis_reply **out)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
         int err = ensure_loaded(t, r, k);
         if (err)
             return err;
-        const struct redis_reply *reply;
-        err = redis_ask(t, r, c, &reply);
-        if (err)
+        err = redis_ask(t, r, asking, c, out);
+        if (err || !is_forgotten(*out))
             return err;
-        if (!is_forgotten(reply))
-            return redis_verdict(t, reply, out);
         /* NOSCRIPT comes before a line of it ran: repeating is safe. Replies come in order, so
          * other tasks that get it do so before the reload is answered. */
         k->epoch = 0;
@@ -92,25 +89,35 @@ static int run(struct task *t, struct redis *r, struct known_script *k,
                      k->script->name);
 }
 
-int redis_script_run(struct task *t, struct redis *r, const struct redis_script *s, struct str key,
-                     size_t key_count, size_t argc, const struct str *argv,
+int redis_script_ask(struct task *t, struct redis *r, bool asking, void *call,
                      const struct redis_reply **out)
 {
-    check(key_count <= argc);
-    (void)key;
-    redis_enter(r);
-    struct known_script *k = find(r, s);
+    const struct redis_script_call *s = call;
+    struct known_script *k = find(r, s->script);
     char count[STR_INT_BYTES];
     const struct str head[] = {STR("EVALSHA"), str_from(k->sha, SHA_BYTES),
-                               str_digits(count, (int64_t)key_count)};
+                               str_digits(count, (int64_t)s->key_count)};
     /* Where it is, not what it is now: the command is written at once when the connection is up,
      * and what is written goes over that connection only. */
     const struct str tail = str_from(r->run_id, sizeof r->run_id - 1);
     struct redis_command c = {.head_count = 3,
                               .head = head,
-                              .argc = argc,
-                              .argv = argv,
-                              .tail_count = s->run_id,
+                              .argc = s->argc,
+                              .argv = s->argv,
+                              .tail_count = s->script->run_id,
                               .tail = &tail};
-    return redis_leave(r, run(t, r, k, &c, out));
+    return run(t, r, asking, k, &c, out);
+}
+
+int redis_script_run(struct task *t, struct redis *r, const struct redis_script *s, struct str key,
+                     size_t key_count, size_t argc, const struct str *argv,
+                     const struct redis_reply **out)
+{
+    check(key_count <= argc);
+    struct redis_script_call call = {s, key_count, argc, argv};
+    const struct redis_reply *reply;
+    redis_enter(r);
+    int err = r->map ? redis_cluster_ask(t, r, key, redis_script_ask, &call, &reply)
+                     : redis_script_ask(t, r, false, &call, &reply);
+    return redis_leave(r, err ? err : redis_verdict(t, reply, out));
 }

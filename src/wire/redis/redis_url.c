@@ -55,7 +55,7 @@ static const char *parse_db(struct str db, struct redis_url *out)
     return NULL;
 }
 
-static const char *parse_port(struct arena *a, struct str port, struct redis_url *out)
+static const char *parse_port(struct arena *a, struct str port, struct redis_address *out)
 {
     int64_t n = 6379;
     /* Not quoted: where "@host" was forgotten, this is the password. */
@@ -65,7 +65,7 @@ static const char *parse_port(struct arena *a, struct str port, struct redis_url
     return NULL;
 }
 
-static const char *parse_host(struct arena *a, struct str s, struct redis_url *out)
+static const char *parse_address(struct arena *a, struct str s, struct redis_address *out)
 {
     struct str host, port;
     if (!http_uri_host(s, &host, &port))
@@ -74,6 +74,20 @@ static const char *parse_host(struct arena *a, struct str s, struct redis_url *o
         return "redis:// needs a host, as in redis://127.0.0.1:6379";
     out->host = str_z(a, host);
     return parse_port(a, port, out);
+}
+
+static const char *parse_addresses(struct arena *a, struct str all, struct redis_url *out)
+{
+    struct redis_address *list = ARENA_ARRAY(a, struct redis_address, REDIS_ADDRESSES_MAX);
+    const char *problem = NULL;
+    size_t n = 0;
+    while (!problem && all.p && n < REDIS_ADDRESSES_MAX)
+        problem = parse_address(a, str_cut(&all, ','), &list[n++]);
+    out->addresses = list;
+    out->address_count = n;
+    if (!problem && all.p)
+        return arena_printf(a, "the Redis URL has more than %d addresses", REDIS_ADDRESSES_MAX);
+    return problem;
 }
 
 /* "ca=/path", behind the ?. */
@@ -111,8 +125,12 @@ static const char *parse_tcp(struct arena *a, struct str s, struct redis_url *ou
         return "in the login, @ is written as %40 and / as %2F";
     const char *problem = login.p ? parse_login(a, login, out) : NULL;
     if (!problem)
-        problem = parse_host(a, rest, out);
-    return problem ? problem : parse_db(db, out);
+        problem = parse_addresses(a, rest, out);
+    if (!problem)
+        problem = parse_db(db, out);
+    if (!problem && out->address_count > 1 && out->db)
+        return "several addresses are those of a Redis Cluster, which has no databases";
+    return problem;
 }
 
 const char *redis_url_parse(struct arena *a, const char *url, struct redis_url *out)

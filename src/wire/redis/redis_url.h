@@ -1,12 +1,20 @@
-/* redis_url.h -- address and login of a Redis. */
+/* redis_url.h -- addresses and login of a Redis. */
 #ifndef WIRE_REDIS_URL_H
 #define WIRE_REDIS_URL_H
 
 #include "base/str.h"
 
+#define REDIS_ADDRESSES_MAX 32
+
+struct redis_address {
+    const char *host, *port; /* "::1" without brackets */
+};
+
 struct redis_url {
-    const char *path;          /* of the unix socket; NULL: TCP */
-    const char *host, *port;   /* "::1" without brackets */
+    const char *path; /* of the unix socket; NULL: TCP */
+    /* Several, "redis://a:1,b:2": nodes of a Redis Cluster. */
+    size_t address_count;
+    const struct redis_address *addresses;
     struct str user, password; /* decoded; STR_NULL: none */
     int64_t db;
     bool tls;

@@ -12,7 +12,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct redis_url u;
     const char *url = str_z(&a, str_from((const char *)data, n));
     if (!redis_url_parse(&a, url, &u)) {
-        check(u.path ? !u.host && u.path[0] == '/' : u.host[0] && u.port[0]);
+        check(u.path ? u.address_count == 0 && u.path[0] == '/' : u.address_count > 0);
+        for (size_t i = 0; i < u.address_count; i++)
+            check(u.addresses[i].host[0] && u.addresses[i].port[0]);
+        check(u.address_count <= 1 || u.db == 0);
         check(!u.user.p || u.password.n > 0);
         check(u.db >= 0);
     }

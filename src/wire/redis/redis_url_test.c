@@ -11,8 +11,9 @@ static void takes(struct arena *a, const char *url, const char *path, const char
     if (!ok(!problem, "%s is taken (%s)", url, problem ? problem : "fine"))
         return;
     is_str(str_of(u.path), str_of(path), "  its path");
-    is_str(str_of(u.host), str_of(host), "  its host");
-    is_str(str_of(u.port), str_of(port), "  its port");
+    is_int((int64_t)u.address_count, !path, "  its addresses");
+    is_str(str_of(path ? NULL : u.addresses[0].host), str_of(host), "  its host");
+    is_str(str_of(path ? NULL : u.addresses[0].port), str_of(port), "  its port");
     is_str(u.user, user, "  its user");
     is_str(u.password, password, "  its password");
     is_int(u.db, db, "  its database");
@@ -43,6 +44,27 @@ static void good(struct arena *a)
     ok(!redis_url_parse(a, "rediss://h", &u) && u.tls && !u.ca_file, "rediss:// is TLS");
     ok(!redis_url_parse(a, "rediss://h?ca=/etc/my%20ca.pem", &u) && u.tls, "with a CA file");
     is_str(str_of(u.ca_file), STR("/etc/my ca.pem"), "decoded");
+}
+
+static void several(struct arena *a)
+{
+    struct redis_url u;
+    ok(!redis_url_parse(a, "rediss://:p%40@a:1,[::1]:2,c?ca=/x", &u) && u.tls, "several addresses");
+    is_int((int64_t)u.address_count, 3, "three");
+    is_str(str_of(u.addresses[0].host), STR("a"), "the first");
+    is_str(str_of(u.addresses[1].host), STR("::1"), "the second");
+    is_str(str_of(u.addresses[1].port), STR("2"), "its port");
+    is_str(str_of(u.addresses[2].host), STR("c"), "the third");
+    is_str(str_of(u.addresses[2].port), STR("6379"), "its port");
+    is_str(u.password, STR("p@"), "one login for all of them");
+
+    char url[400] = "redis://h";
+    for (int i = 1; i < REDIS_ADDRESSES_MAX; i++)
+        strcat(url, ",h");
+    ok(!redis_url_problem(a, url), "32 addresses are taken");
+    strcat(url, ",h");
+    is_str(str_of(redis_url_problem(a, url)), STR("the Redis URL has more than 32 addresses"),
+           "33 are too many");
 }
 
 #define IN_BRACKETS "an IPv6 address is written in brackets, as in redis://[::1]:6379"
@@ -79,6 +101,11 @@ static void bad(struct arena *a)
     refuses(a, "redis://:pw@", NEEDS_HOST);
     refuses(a, "redis:///3", NEEDS_HOST);
     refuses(a, "redis://[]:1", NEEDS_HOST);
+    refuses(a, "redis://a,", NEEDS_HOST);
+    refuses(a, "redis://,a", NEEDS_HOST);
+    refuses(a, "redis://a,b/1",
+            "several addresses are those of a Redis Cluster, which has no databases");
+    refuses(a, "redis://a,b:x", BAD_PORT);
     refuses(a, "redis://h:", BAD_PORT);
     refuses(a, "redis://h:0", BAD_PORT);
     refuses(a, "redis://h:65536", BAD_PORT);
@@ -115,6 +142,7 @@ int main(void)
     struct arena a;
     arena_init(&a);
     good(&a);
+    several(&a);
     bad(&a);
     long_path(&a);
     arena_release(&a);
