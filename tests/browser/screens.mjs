@@ -22,6 +22,7 @@ import { Millrace, ROOT } from "./millrace.mjs";
 
 const FOLDER = join(ROOT, "docs/screens");
 const BYTES_MAX = 150 * 1024;
+const SLOW = { latency: 8000, jitter: 0 }; // a plan is to be seen while it is made
 const WIDTHS = { 1440: 900, 390: 844 };
 const large = [];
 const only = process.argv[2] ?? "";
@@ -349,6 +350,7 @@ async function postTour(page, tag, id) {
 async function searchTour(page, tag) {
     await page.goto("/#/search?q=photocatalysts+for+water+splitting+under+visible+light");
     await page.locator(at("hit")).nth(3).waitFor();
+    if (await page.locator(at("search-lack")).count()) throw new Error("a search lacks something");
     await shoot(page, `search-${tag}`);
     await page.click(at("kind-paper"));
     await page.waitForURL(/kind=paper/);
@@ -510,11 +512,15 @@ try {
         extract: (page, tag) => extractTour(page, tag, extraction),
         plan: (page, tag) => planTour(page, tag, plans),
         post: (page, tag) => postTour(page, tag, posts),
-        search: searchTour,
+        search: async (page, tag) => {
+            await m.ai({}); // or it is away for searches
+            await searchTour(page, tag);
+            await m.ai(SLOW);
+        },
     };
     if (!one) await screenings(browser, m);
     if (!one || one === "search") m.cli("embed", "--all", "--wait");
-    await m.ai({ latency: 8000, jitter: 0 }); // to be seen while one is made
+    await m.ai(SLOW);
     if (!operators)
         await everyone(browser, m, async (context, tag) => {
             const page = await context.newPage();
