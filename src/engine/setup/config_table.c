@@ -135,7 +135,7 @@ const struct setting settings[] = {
     OTHER("log.format", SETTING_LOG_FORMAT, log_format, "text",
           "text for people or json for programs"),
     URL("mysql.url", mysql_url, sql_url_problem,
-        "mysql://user:password@host/database, or host1,host2,…: the first that takes changes is "
+        "mysql://user:password@host/database, or host1,host2,...: the first that takes changes is "
         "used; empty: a private MariaDB in data_dir"),
     SECRET("mysql.password", mysql_password,
            "password for a mysql.url that carries none"),

@@ -12,10 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char *url = str_z(&a, str_from((const char *)data, n));
     struct sql_url out;
     const char *problem = sql_url_parse(&a, url, &out);
-    if (problem)
+    if (problem) {
         check(problem[0]);
-    else
-        check(out.user[0] && out.password && out.database && (out.socket || out.host[0]));
+    } else {
+        check(out.user[0] && out.password && out.database);
+        check(out.socket ? out.place_count == 0 : out.place_count > 0);
+        for (size_t i = 0; i < out.place_count; i++)
+            check(out.places[i].host[0] && out.places[i].port);
+    }
     arena_release(&a);
     return 0;
 }
