@@ -619,7 +619,7 @@ def _():
         ada, bob, root = person(m, "ada"), person(m, "bob"), admin(m, "root")
         ids = texts(ada)
         equal(found(ada, QUESTION)[:1], [ids["iron"]], "it is searched")
-        ok(right(m, server, ids.values()), "it has all vectors")
+        ok(wait_for(lambda: right(m, server, ids.values())), "it has all vectors")
         posts, server.slow_seconds = dict(ids), 0.8
 
         def stops():
