@@ -591,7 +591,7 @@ def _():
                         ("completed",) * 2, 40), "when there is room, all are embedded",
                show(ada, new))
             ok(wait_for(lambda: seen() == (None, False), 20), "and nothing lacks", seen())
-            ok(new in like(ada, ids["iron"]), "the new one is found")
+            ok(wait_for(lambda: new in like(ada, ids["iron"]), 5), "the new one is found")
             equal(os.path.exists(path), True, "in the same file")
             equal(m.stop(), 0, "the server ends")
         finally:
