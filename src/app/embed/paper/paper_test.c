@@ -27,14 +27,20 @@ static void test_index(struct task *t, void *arg)
     close_world(t);
 }
 
-static void test_change(struct task *t, void *arg)
+/* A world whose small corpus is indexed. */
+static void begin_indexed(struct task *t)
 {
-    (void)arg;
     begin(t);
     small_corpus(t);
     want(t, PAPERS_ALL);
     go(t);
     ok(comes_to_rest(t) && all_agree(t), "indexed");
+}
+
+static void test_change(struct task *t, void *arg)
+{
+    (void)arg;
+    begin_indexed(t);
     is_int(want(t, PAPERS_CHANGED).units, 0, "nothing has changed");
     write_paper(t, "10.1/a", 2020, "Silver");
     withdraw(t, "10.1/b");
@@ -59,11 +65,7 @@ static void test_change(struct task *t, void *arg)
 static void test_move(struct task *t, void *arg)
 {
     (void)arg;
-    begin(t);
-    small_corpus(t);
-    want(t, PAPERS_ALL);
-    go(t);
-    ok(comes_to_rest(t) && all_agree(t), "indexed");
+    begin_indexed(t);
     for (int i = 0; i < 6; i++) {
         int64_t year = i % 2 ? 2020 : 2021;
         write_paper(t, "10.1/a", year, "Iron");
@@ -80,11 +82,7 @@ static void test_move(struct task *t, void *arg)
 static void test_leaving(struct task *t, void *arg)
 {
     (void)arg;
-    begin(t);
-    small_corpus(t);
-    want(t, PAPERS_ALL);
-    go(t);
-    ok(comes_to_rest(t) && all_agree(t), "indexed");
+    begin_indexed(t);
     write_paper(t, "10.1/a", 2021, "Iron");
     touch(t, 2020);
     touch(t, 2021);
@@ -197,11 +195,7 @@ static void test_refused(struct task *t, void *arg)
 {
     struct papers_look look;
     (void)arg;
-    begin(t);
-    small_corpus(t);
-    want(t, PAPERS_ALL);
-    go(t);
-    ok(comes_to_rest(t) && all_agree(t), "indexed");
+    begin_indexed(t);
     write_paper(t, "10.1/a", 2020, "To be refused");
     touch(t, 2020);
     want(t, PAPERS_CHANGED);
@@ -293,11 +287,7 @@ static void come_back(struct task *t)
 static void test_late_drop(struct task *t, void *arg)
 {
     (void)arg;
-    begin(t);
-    small_corpus(t);
-    want(t, PAPERS_ALL);
-    go(t);
-    ok(comes_to_rest(t) && all_agree(t), "indexed");
+    begin_indexed(t);
     withdraw(t, "10.1/b");
     touch(t, 2020);
     while_drop = come_back;
@@ -332,11 +322,7 @@ static void test_model(struct task *t, void *arg)
 {
     struct role_turn turn = {.locked = false};
     (void)arg;
-    begin(t);
-    small_corpus(t);
-    want(t, PAPERS_ALL);
-    go(t);
-    ok(comes_to_rest(t) && all_agree(t), "indexed");
+    begin_indexed(t);
     is_int(papers_space_role(t, w->papers, &turn), 0, "the same model");
     is_int(sql_number(t, "SELECT COUNT(*) FROM embedding_unit WHERE state = 'pending'"), 0,
            "nothing is to be done");
