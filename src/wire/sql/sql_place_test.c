@@ -89,8 +89,8 @@ static void test_order(struct task *t, void *arg)
     is_int(port_of(t, p), server.port, "where nothing listens there, the next");
     ok(now(t) - since < 1000 && !sql_pool_away(p), "at once: %d ms", (int)(now(t) - since));
     sql_pool_free(p);
-    const char *nobody = "mysql://plain@127.0.0.1:1,127.0.0.1:2/test";
-    p = pool_with(t, (struct sql_options){.url = nobody});
+    const char *unreachable = "mysql://plain@127.0.0.1:1,127.0.0.1:2/test";
+    p = pool_with(t, (struct sql_options){.url = unreachable});
     is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "no host answers");
     ok(strstr(task_error(t), "127.0.0.1:1: ") && strstr(task_error(t), "; 127.0.0.1:2: "),
        "each is named: %s", task_error(t));
@@ -211,7 +211,7 @@ static void test_killed(struct task *t, void *arg)
     is_int(port_of(t, p), other.port, "and it is not gone back to");
     x.runs = 0;
     is_int(sql_tx(t, p, lose_at_commit, &x), ERR_UNCERTAIN,
-           "killed at the COMMIT: nobody knows, so it is not repeated");
+           "killed at the COMMIT: the outcome is unknown, and it is not repeated");
     is_int(x.runs, 1, "it ran once");
     is_int(port_of(t, p), server.port, "the next call finds the first one");
     mariadb_restart(&other);
